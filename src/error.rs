@@ -1,0 +1,147 @@
+//! What can go wrong: one opaque [`Error`] that names the file, the place in it and the remedy.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error with the file it is about, where in the file, and what to do.
+///
+/// Displays as one line: `file: what happened (remedy)`.
+#[derive(Debug)]
+pub struct Error(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    kind: ErrorKind,
+    path: PathBuf,
+    place: Option<Place>,
+    message: String,
+    remedy: Option<String>,
+    source: Option<std::io::Error>,
+}
+
+/// What sort of error it is, for programs that react to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file or folder could not be opened, read or written.
+    Io,
+    /// The bytes are not what the file should hold (not JSON, not gzip, cut off under `--strict`).
+    Malformed,
+    /// The file is well formed, but it is no trace, or nothing in it can be compared.
+    NotATrace,
+    /// A stated bound was reached (unpacked size, depth, length of a name).
+    LimitExceeded,
+    /// The request itself cannot be met (a uid that the trace does not have, an output in the way).
+    Usage,
+}
+
+/// Where in the input something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Byte offset in the unpacked text, from 0.
+    pub offset: u64,
+    /// Position in `traceEvents` (or the line of a table), from 0, where it is known.
+    pub event: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}", self.offset)?;
+        match self.event {
+            Some(event) => write!(f, ", event {event}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    /// An error about `path`. The message is lower case and has no full stop.
+    pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
+        Error(Box::new(Parts {
+            kind,
+            path: path.as_ref().to_path_buf(),
+            place: None,
+            message: message.into(),
+            remedy: None,
+            source: None,
+        }))
+    }
+
+    /// An input or output error about `path`; `doing` completes "cannot …" (`open the trace`).
+    pub fn io(path: impl AsRef<Path>, doing: &str, source: std::io::Error) -> Self {
+        let mut error = Error::new(ErrorKind::Io, path, format!("cannot {doing}: {source}"));
+        error.0.source = Some(source);
+        error
+    }
+
+    /// Adds where in the file it happened.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.0.place = Some(place);
+        self
+    }
+
+    /// Adds what the user can do about it.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// What sort of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The file or folder that the error is about.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Where in the file, if that is known.
+    pub fn place(&self) -> Option<Place> {
+        self.0.place
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = &*self.0;
+        write!(f, "{}: ", parts.path.display())?;
+        if let Some(place) = parts.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&parts.message)?;
+        match &parts.remedy {
+            Some(remedy) => write!(f, " ({remedy})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_reads_file_place_message_remedy() {
+        let error = Error::new(ErrorKind::Malformed, "a.json", "expected a string")
+            .at(Place { offset: 17, event: Some(2) })
+            .remedy("profile again");
+        assert_eq!(
+            error.to_string(),
+            "a.json: byte 17, event 2: expected a string (profile again)"
+        );
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        assert_eq!(error.path(), Path::new("a.json"));
+    }
+}

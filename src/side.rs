@@ -1,0 +1,104 @@
+//! The two traces of a comparison: which one ([`Side`]), and one value for each ([`PerSide`]).
+
+use std::ops::{Index, IndexMut};
+
+/// One of the two traces. The baseline always comes first; tables call it `trace1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The trace that is compared against: before, or the platform one comes from.
+    Baseline,
+    /// The trace that is looked at: after, or the platform one goes to.
+    Candidate,
+}
+
+impl Side {
+    /// Both sides, baseline first.
+    pub const BOTH: [Side; 2] = [Side::Baseline, Side::Candidate];
+
+    /// The opposite side.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Baseline => Side::Candidate,
+            Side::Candidate => Side::Baseline,
+        }
+    }
+
+    /// The name that tables and drawings use: `trace1` or `trace2`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Side::Baseline => "trace1",
+            Side::Candidate => "trace2",
+        }
+    }
+}
+
+/// A value for each side, indexed by [`Side`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PerSide<T> {
+    /// The baseline's value.
+    pub baseline: T,
+    /// The candidate's value.
+    pub candidate: T,
+}
+
+impl<T> PerSide<T> {
+    /// Both values, baseline first.
+    pub fn new(baseline: T, candidate: T) -> Self {
+        PerSide { baseline, candidate }
+    }
+
+    /// One value for each side, made by `make`.
+    pub fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
+        PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
+    }
+
+    /// Both values by reference.
+    pub fn as_ref(&self) -> PerSide<&T> {
+        PerSide { baseline: &self.baseline, candidate: &self.candidate }
+    }
+
+    /// Both values changed by the same function.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerSide<U> {
+        PerSide { baseline: change(self.baseline), candidate: change(self.candidate) }
+    }
+
+    /// The two values exchanged.
+    #[must_use]
+    pub fn swap(self) -> Self {
+        PerSide { baseline: self.candidate, candidate: self.baseline }
+    }
+}
+
+impl<T> Index<Side> for PerSide<T> {
+    type Output = T;
+
+    fn index(&self, side: Side) -> &T {
+        match side {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        }
+    }
+}
+
+impl<T> IndexMut<Side> for PerSide<T> {
+    fn index_mut(&mut self, side: Side) -> &mut T {
+        match side {
+            Side::Baseline => &mut self.baseline,
+            Side::Candidate => &mut self.candidate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_indexes_its_value() {
+        let mut pair = PerSide::new(1, 2);
+        pair[Side::Candidate] = 5;
+        assert_eq!(pair[Side::Baseline.other()], 5);
+        assert_eq!(pair.swap(), PerSide::new(5, 1));
+        assert_eq!(Side::BOTH.map(Side::label), ["trace1", "trace2"]);
+    }
+}

@@ -1,0 +1,399 @@
+//! The events of one trace as columns: one entry for each event that takes part in a comparison.
+
+use super::header::Header;
+use super::notes::Notes;
+use super::texts::{TextId, Texts};
+use super::time::Nanos;
+
+/// Position of an event in `traceEvents`, from 0, metadata events counted: what TraceLens calls UID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Uid(pub u32);
+
+/// A kept event of one trace: dense, from 0, in file order. Ids of two traces do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub(crate) u32);
+
+impl EventId {
+    /// Position among the kept events of its trace.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A (pid, tid) of one trace: dense, from 0, in order of first appearance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(crate) u32);
+
+impl ThreadId {
+    /// Position in [`Trace::threads`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A distinct argument record of one trace: dense, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArgumentsId(pub(crate) u32);
+
+impl ArgumentsId {
+    /// Position among the argument records of its trace.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What kind of event it is; both eras of Kineto's category names are folded into these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Category {
+    /// `cpu_op` (2021: `Operator`).
+    CpuOp,
+    /// `python_function`: a Python frame, or an `nn.Module: …` call.
+    PythonFunction,
+    /// `cuda_runtime`, `cuda_driver`, `hip_runtime`, … (2021: `Runtime`): a host call into the GPU runtime.
+    Runtime,
+    /// `kernel` (2021: `Kernel`).
+    Kernel,
+    /// `gpu_memcpy` (2021: `Memcpy`).
+    Memcpy,
+    /// `gpu_memset` (2021: `Memset`).
+    Memset,
+    /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
+    UserAnnotation,
+    /// `gpu_user_annotation`: the same interval as the GPU saw it.
+    GpuUserAnnotation,
+}
+
+impl Category {
+    /// Whether the event ran on the GPU and its time counts: kernel, memcpy or memset.
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
+    }
+
+    /// Whether the event is a call on a host thread and so part of the call tree.
+    pub fn is_host_call(self) -> bool {
+        matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
+    }
+
+    /// The name that current Kineto gives this category.
+    pub fn label(self) -> &'static str {
+        match self {
+            Category::CpuOp => "cpu_op",
+            Category::PythonFunction => "python_function",
+            Category::Runtime => "cuda_runtime",
+            Category::Kernel => "kernel",
+            Category::Memcpy => "gpu_memcpy",
+            Category::Memset => "gpu_memset",
+            Category::UserAnnotation => "user_annotation",
+            Category::GpuUserAnnotation => "gpu_user_annotation",
+        }
+    }
+}
+
+/// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// The `pid` field; for GPU events the device.
+    pub pid: TextId,
+    /// The `tid` field; for GPU events the stream.
+    pub tid: TextId,
+    /// `thread_name` metadata; empty where there is none.
+    pub name: TextId,
+}
+
+/// The arguments of an op, each as the JSON text of the trace with one blank after `,` and none
+/// elsewhere, so that Python's `ast.literal_eval` and `json.loads` both read it. Empty where absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Arguments {
+    /// `Input Dims` (2021: `Input dims`).
+    pub dims: TextId,
+    /// `Input type`.
+    pub types: TextId,
+    /// `Input Strides`.
+    pub strides: TextId,
+    /// `Concrete Inputs`.
+    pub concrete: TextId,
+}
+
+/// Links forward and backward ops: `(Fwd thread id, Sequence number)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence {
+    /// `Sequence number`.
+    pub number: i64,
+    /// `Fwd thread id`; 0 on a forward op.
+    pub forward_thread: i64,
+}
+
+/// What only GPU events say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GpuDetails {
+    /// Number of the device, from `args.device` or the pid.
+    pub device: i64,
+    /// Stream or queue, from `args.stream` or the tid.
+    pub stream: i64,
+    /// Bytes of a copy or memset, where told.
+    pub bytes: Option<u64>,
+    /// `graph node id`, where CUDA tells it.
+    pub graph_node: Option<u64>,
+    /// `Collective name` of a communication kernel; empty where absent.
+    pub collective: TextId,
+}
+
+/// A point of a flow arrow (`s` start, `t` step, `f` finish).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowPoint {
+    /// Position in `traceEvents`.
+    pub uid: Uid,
+    /// `id` of the arrow; start and finish share it.
+    pub id: i64,
+    /// Category of the flow (`ac2g`, `fwdbwd`, …).
+    pub category: TextId,
+    /// Whether the arrow starts or ends here.
+    pub end: FlowEnd,
+    /// Thread of the point.
+    pub thread: ThreadId,
+    /// When.
+    pub time: Nanos,
+}
+
+/// Which end of a flow arrow a point is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowEnd {
+    /// `ph: s`.
+    Start,
+    /// `ph: t` or `ph: f`.
+    Finish,
+}
+
+/// A column that few events fill: sorted by event, found by binary search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sparse<T> {
+    events: Vec<EventId>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Sparse<T> {
+    fn default() -> Self {
+        Sparse { events: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T> Sparse<T> {
+    /// Appends a value; events come in rising order.
+    pub(crate) fn push(&mut self, event: EventId, value: T) {
+        debug_assert!(self.events.last().is_none_or(|&last| last < event));
+        self.events.push(event);
+        self.values.push(value);
+    }
+
+    /// The value of `event`.
+    pub fn get(&self, event: EventId) -> Option<&T> {
+        self.events.binary_search(&event).ok().map(|at| &self.values[at])
+    }
+
+    /// All filled entries, by rising event.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (EventId, &T)> {
+        self.events.iter().copied().zip(&self.values)
+    }
+
+    /// How many entries are filled.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether no entry is filled.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+}
+
+/// One trace, read: the events that take part in a comparison, in file order.
+///
+/// Kept are complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]; all others
+/// are counted in [`Trace::left_out`].
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    pub(crate) source: String,
+    pub(crate) uids: Vec<Uid>,
+    pub(crate) categories: Vec<Category>,
+    pub(crate) names: Vec<TextId>,
+    pub(crate) event_threads: Vec<ThreadId>,
+    pub(crate) starts: Vec<Nanos>,
+    pub(crate) durations: Vec<Nanos>,
+    /// `u32::MAX` where the event has no arguments.
+    pub(crate) event_arguments: Vec<u32>,
+    pub(crate) correlations: Sparse<i64>,
+    pub(crate) external_ids: Sparse<i64>,
+    pub(crate) sequences: Sparse<Sequence>,
+    pub(crate) gpu_details: Sparse<GpuDetails>,
+    pub(crate) call_stacks: Sparse<TextId>,
+    pub(crate) flows: Vec<FlowPoint>,
+    pub(crate) texts: Texts,
+    pub(crate) arguments: Vec<Arguments>,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) header: Header,
+    pub(crate) notes: Notes,
+    pub(crate) total_events: u64,
+    pub(crate) left_out: Vec<(String, u64)>,
+    pub(crate) unpacked_bytes: u64,
+}
+
+impl Trace {
+    /// The file that the trace was read from, as the user named it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Number of kept events.
+    pub fn len(&self) -> usize {
+        self.uids.len()
+    }
+
+    /// Whether no event was kept.
+    pub fn is_empty(&self) -> bool {
+        self.uids.is_empty()
+    }
+
+    /// All kept events, in file order.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = EventId> + use<> {
+        (0..self.uids.len() as u32).map(EventId)
+    }
+
+    /// Position of the event in `traceEvents`.
+    pub fn uid(&self, event: EventId) -> Uid {
+        self.uids[event.index()]
+    }
+
+    /// The kept event at this position of `traceEvents`.
+    pub fn event_at(&self, uid: Uid) -> Option<EventId> {
+        self.uids.binary_search(&uid).ok().map(|at| EventId(at as u32))
+    }
+
+    /// What kind of event it is.
+    pub fn category(&self, event: EventId) -> Category {
+        self.categories[event.index()]
+    }
+
+    /// Name of the event.
+    pub fn name(&self, event: EventId) -> &str {
+        self.text(self.names[event.index()])
+    }
+
+    /// Name of the event, interned.
+    pub fn name_id(&self, event: EventId) -> TextId {
+        self.names[event.index()]
+    }
+
+    /// Thread of the event; for GPU events its (device, stream).
+    pub fn thread_of(&self, event: EventId) -> ThreadId {
+        self.event_threads[event.index()]
+    }
+
+    /// When the event started, relative to [`Header::base_time`] where the trace has one.
+    pub fn start(&self, event: EventId) -> Nanos {
+        self.starts[event.index()]
+    }
+
+    /// How long the event took; never negative.
+    pub fn duration(&self, event: EventId) -> Nanos {
+        self.durations[event.index()]
+    }
+
+    /// When the event ended (exclusive).
+    pub fn end(&self, event: EventId) -> Nanos {
+        self.start(event) + self.duration(event)
+    }
+
+    /// Arguments of an op, where shapes were recorded.
+    pub fn arguments_id(&self, event: EventId) -> Option<ArgumentsId> {
+        match self.event_arguments[event.index()] {
+            u32::MAX => None,
+            id => Some(ArgumentsId(id)),
+        }
+    }
+
+    /// An argument record.
+    pub fn arguments(&self, id: ArgumentsId) -> &Arguments {
+        &self.arguments[id.index()]
+    }
+
+    /// All distinct argument records, by id.
+    pub fn all_arguments(&self) -> &[Arguments] {
+        &self.arguments
+    }
+
+    /// `args.correlation` of runtime calls and GPU events; 0 and -1 link nothing.
+    pub fn correlations(&self) -> &Sparse<i64> {
+        &self.correlations
+    }
+
+    /// `args.External id` of ops and GPU events.
+    pub fn external_ids(&self) -> &Sparse<i64> {
+        &self.external_ids
+    }
+
+    /// Forward-backward keys of ops.
+    pub fn sequences(&self) -> &Sparse<Sequence> {
+        &self.sequences
+    }
+
+    /// What only GPU events say.
+    pub fn gpu_details(&self) -> &Sparse<GpuDetails> {
+        &self.gpu_details
+    }
+
+    /// `Call stack` of ops in traces of 2021 and 2022.
+    pub fn call_stacks(&self) -> &Sparse<TextId> {
+        &self.call_stacks
+    }
+
+    /// Points of flow arrows, in file order.
+    pub fn flows(&self) -> &[FlowPoint] {
+        &self.flows
+    }
+
+    /// An interned text.
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id)
+    }
+
+    /// All interned texts.
+    pub fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// All threads, by id.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// A thread.
+    pub fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.index()]
+    }
+
+    /// What the trace says about itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was odd about the file.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Number of elements of `traceEvents`, all kinds counted.
+    pub fn total_events(&self) -> u64 {
+        self.total_events
+    }
+
+    /// Events that take no part in a comparison, by phase and category (`i cpu_instant_event`), sorted.
+    pub fn left_out(&self) -> &[(String, u64)] {
+        &self.left_out
+    }
+
+    /// Size of the JSON text after unpacking, in bytes.
+    pub fn unpacked_bytes(&self) -> u64 {
+        self.unpacked_bytes
+    }
+}

@@ -1,0 +1,52 @@
+//! What a trace says about itself outside its events: devices, versions, rank, recording options.
+
+use super::time::Nanos;
+
+/// One GPU, as `deviceProperties` describes it. Missing numbers are `None`, a missing name is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Device {
+    /// Number of the device, as GPU events name it.
+    pub id: i64,
+    /// Marketing name; often empty on ROCm.
+    pub name: String,
+    /// Compute capability (CUDA) or gfx version (ROCm), major and minor.
+    pub capability: Option<(i64, i64)>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Streaming multiprocessors or compute units.
+    pub multiprocessors: Option<i64>,
+    /// Threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
+    pub warp_size: Option<i64>,
+}
+
+/// The part of `distributedInfo` that comparisons need.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Distributed {
+    /// `nccl`, `gloo`, …
+    pub backend: String,
+    /// Rank of the process that was recorded.
+    pub rank: Option<i64>,
+    /// Number of processes.
+    pub world_size: Option<i64>,
+}
+
+/// Everything of interest at the top level of a trace file besides `traceEvents`.
+///
+/// The `metadata` and environment blocks are never read into it: real traces carry tokens there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Header {
+    /// `schemaVersion`.
+    pub schema_version: Option<i64>,
+    /// `deviceProperties`, in file order.
+    pub devices: Vec<Device>,
+    /// Keys that end in `_version` (`cuda_runtime_version`, `hip_driver_version`, …) with their
+    /// values as text, sorted by key.
+    pub versions: Vec<(String, String)>,
+    /// `distributedInfo`, where the process was part of a group.
+    pub distributed: Option<Distributed>,
+    /// Recording options that are switched on: `record_shapes`, `with_stack`, `with_modules`,
+    /// `profile_memory`, `with_flops`; sorted.
+    pub options: Vec<String>,
+    /// `baseTimeNanoseconds`: what the times of the events are relative to.
+    pub base_time: Option<Nanos>,
+}

@@ -1,0 +1,18 @@
+//! Bytes → [`Trace`]: the events of one file that take part in a comparison, as columns.
+
+mod columns;
+mod header;
+mod notes;
+mod reader;
+mod texts;
+mod time;
+
+pub use columns::{
+    Arguments, ArgumentsId, Category, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, Sparse,
+    Thread, ThreadId, Trace, Uid,
+};
+pub use header::{Device, Distributed, Header};
+pub use notes::{Note, Notes};
+pub use reader::ReadOptions;
+pub use texts::{TextId, Texts};
+pub use time::Nanos;

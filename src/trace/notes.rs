@@ -1,0 +1,64 @@
+//! Odd data, counted instead of printed: every value of the pipeline carries its [`Notes`].
+
+use serde::Serialize;
+
+/// One kind of odd data that was met, how often, and what the user can do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Stable code in capitals, such as `REPAIRED_JSON`.
+    pub code: &'static str,
+    /// How many times it occurred.
+    pub count: u64,
+    /// What happened, with the first place where that helps.
+    pub message: String,
+    /// What to do to get rid of it; empty where nothing can be done.
+    pub hint: &'static str,
+}
+
+/// The notes of a value, one for each code, in the order in which the codes were first met.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Notes(Vec<Note>);
+
+impl Notes {
+    /// Counts `count` more occurrences of `code`; the first message and hint are kept.
+    pub fn add(
+        &mut self,
+        code: &'static str,
+        count: u64,
+        hint: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
+        if count == 0 {
+            return;
+        }
+        match self.0.iter_mut().find(|note| note.code == code) {
+            Some(note) => note.count += count,
+            None => self.0.push(Note { code, count, message: message(), hint }),
+        }
+    }
+
+    /// The note with this code.
+    pub fn get(&self, code: &str) -> Option<&Note> {
+        self.0.iter().find(|note| note.code == code)
+    }
+
+    /// All notes.
+    pub fn iter(&self) -> std::slice::Iter<'_, Note> {
+        self.0.iter()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a Notes {
+    type Item = &'a Note;
+    type IntoIter = std::slice::Iter<'a, Note>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

@@ -1,0 +1,95 @@
+//! Every distinct text of a trace once: names, argument lists, stacks. Text in, dense id out.
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
+
+/// A text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of two traces do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TextId(pub(crate) u32);
+
+impl TextId {
+    /// The empty text.
+    pub const EMPTY: TextId = TextId(0);
+
+    /// Position among the texts of its trace, for tables that are indexed by text.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The texts of one trace, each stored once in one buffer.
+#[derive(Debug, Clone)]
+pub struct Texts {
+    buffer: String,
+    ends: Vec<u32>,
+    ids: HashTable<u32>,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Texts { buffer: String::new(), ends: vec![0], ids: HashTable::new() }
+    }
+}
+
+impl Texts {
+    /// The id of `text`, which is stored if it is new.
+    pub fn intern(&mut self, text: &str) -> TextId {
+        if text.is_empty() {
+            return TextId::EMPTY;
+        }
+        let hash = FxBuildHasher.hash_one(text);
+        let (buffer, ends) = (&self.buffer, &self.ends);
+        if let Some(&id) = self.ids.find(hash, |&id| slice(buffer, ends, id) == text) {
+            return TextId(id);
+        }
+        let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts");
+        self.buffer.push_str(text);
+        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
+        let (buffer, ends) = (&self.buffer, &self.ends);
+        self.ids.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(slice(buffer, ends, id)));
+        TextId(id)
+    }
+
+    /// The text with this id.
+    ///
+    /// # Panics
+    /// If the id is of another trace and too large for this one.
+    pub fn get(&self, id: TextId) -> &str {
+        slice(&self.buffer, &self.ends, id.0)
+    }
+
+    /// How many distinct texts there are, the empty one counted.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no text but the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.ends.len() == 1
+    }
+}
+
+fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
+    match id {
+        0 => "",
+        id => &buffer[ends[id as usize - 1] as usize..ends[id as usize] as usize],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_stored_once() {
+        let mut texts = Texts::default();
+        let a = texts.intern("aten::add");
+        let b = texts.intern("aten::mul");
+        assert_eq!(texts.intern("aten::add"), a);
+        assert_ne!(a, b);
+        assert_eq!((texts.get(a), texts.get(b)), ("aten::add", "aten::mul"));
+        assert_eq!(texts.intern(""), TextId::EMPTY);
+        assert_eq!(texts.len(), 3);
+    }
+}

@@ -1,0 +1,87 @@
+//! Time as the traces have it: decimal microseconds in the text, whole nanoseconds here.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+
+/// A point in time or a span of time, in whole nanoseconds.
+///
+/// Microseconds since the epoch in a double have a grid of 0.25 µs, which breaks the nesting of
+/// calls; integers keep every digit that Kineto writes. Displays as microseconds with three
+/// decimals.
+///
+/// ```
+/// use tracetree::trace::Nanos;
+/// assert_eq!((Nanos(1_500) + Nanos(20)).to_string(), "1.520");
+/// assert_eq!(Nanos(-5).to_string(), "-0.005");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub i64);
+
+impl Nanos {
+    /// No time.
+    pub const ZERO: Nanos = Nanos(0);
+
+    /// In microseconds, the unit of the tables.
+    pub fn as_micros(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// In milliseconds, the unit of table columns that end in `_ms`.
+    pub fn as_millis(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
+    /// The distance from zero.
+    #[must_use]
+    pub fn abs(self) -> Nanos {
+        Nanos(self.0.abs())
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let nanos = self.0.unsigned_abs();
+        f.pad(&format!("{sign}{}.{:03}", nanos / 1_000, nanos % 1_000))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Nanos {
+    type Output = Nanos;
+    fn neg(self) -> Nanos {
+        Nanos(self.0.saturating_neg())
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Nanos {
+    fn sub_assign(&mut self, other: Nanos) {
+        *self = *self - other;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(values: I) -> Nanos {
+        values.fold(Nanos::ZERO, Add::add)
+    }
+}
