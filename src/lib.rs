@@ -3,6 +3,7 @@
 pub mod error;
 pub mod side;
 pub mod trace;
+pub mod tree;
 
 pub use error::{Error, ErrorKind, Result};
 pub use side::{PerSide, Side};
