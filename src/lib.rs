@@ -1,5 +1,6 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 
+pub mod analysis;
 pub mod diff;
 pub mod error;
 pub mod side;
