@@ -12,6 +12,7 @@ pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
 
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
@@ -23,6 +24,7 @@ pub struct Analysis<'d> {
     /// Row of each accounted call; `u32::MAX` for all others.
     row_of: PerSide<Vec<u32>>,
     account: Account,
+    notes: Notes,
 }
 
 impl<'d> Analysis<'d> {
@@ -31,7 +33,39 @@ impl<'d> Analysis<'d> {
         let measure = Measure::of(diff);
         let (rows, row_of) = rows::assign(diff, measure);
         let account = Account::new(diff, measure, &rows);
-        Analysis { diff, measure, rows, row_of, account }
+        let mut notes = Notes::default();
+        if measure == Measure::HostSelfTime {
+            notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
+                "neither trace has GPU events: the tables account the host self time of ops".to_owned()
+            });
+        }
+        Analysis { diff, measure, rows, row_of, account, notes }
+    }
+
+    /// What was odd when the time was accounted.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The accounted time of an accounted call: its duration, or an op's self time.
+    pub fn time_of(&self, side: Side, call: CallId) -> Nanos {
+        self.measure.time(self.tree(side), call)
+    }
+
+    /// For each accounted event of a row, the part of its time in which no earlier event of the row
+    /// ran; adds up to the row's busy time.
+    pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
+        let tree = self.tree(side);
+        let span = |&call: &CallId| {
+            let event = tree.event(call).expect("accounted calls are events");
+            (tree.trace().start(event), tree.trace().end(event))
+        };
+        match self.measure {
+            Measure::GpuTime => newly_busy(&row.events[side].iter().map(span).collect::<Vec<_>>()),
+            Measure::HostSelfTime => {
+                row.events[side].iter().map(|&call| self.time_of(side, call)).collect()
+            }
+        }
     }
 
     /// The comparison that is accounted.

@@ -18,6 +18,13 @@ pub struct NameSummary {
     pub abs_difference: Nanos,
 }
 
+impl NameSummary {
+    /// Candidate / baseline of the sums; `None` where one of them is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        super::account::ratio(self.time)
+    }
+}
+
 /// All rows of one name and one set of arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UniqueArgsSummary {
