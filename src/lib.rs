@@ -1,8 +1,10 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 
+pub mod diff;
 pub mod error;
 pub mod side;
 pub mod trace;
+pub mod tree;
 
 pub use error::{Error, ErrorKind, Result};
 pub use side::{PerSide, Side};

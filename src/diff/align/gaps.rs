@@ -1,0 +1,158 @@
+//! What is left between two pairs of siblings: wrappers are opened, renamed calls are paired.
+//!
+//! ```text
+//! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is paired one level deeper
+//! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same place, same work below
+//! ```
+//!
+//! Whether a call is opened or kept is decided by what would be paired: opened, all that the other
+//! side of the gap and the calls below have in common; kept, what the best partner for a rename
+//! and the calls below have in common.
+
+use super::sequence::{self, Compare};
+use crate::diff::bags::{Bags, common, size};
+use crate::diff::outline::Outline;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree};
+use std::ops::Range;
+
+/// How many partners for a rename are weighed against opening a call.
+const PARTNERS: usize = 64;
+/// Letters that a word must have before two names that share it are taken for variants.
+const TELLING_WORD: usize = 5;
+
+/// One gap: unpaired runs of siblings on both sides, both non-empty.
+pub(super) struct Gap<'a, 'b, 't> {
+    pub(super) trees: PerSide<&'a CallTree<'t>>,
+    pub(super) outlines: PerSide<&'a Outline>,
+    pub(super) bags: &'b mut Bags<'a>,
+    pub(super) runs: PerSide<&'b [u32]>,
+}
+
+impl Gap<'_, '_, '_> {
+    /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
+    pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
+        let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
+        let mut found = false;
+        let runs = PerSide::from_fn(|side| {
+            let mut run = Vec::new();
+            for (at, &call) in self.runs[side].iter().enumerate() {
+                match self.is_wrapper(side, at, call, &all[side.other()]) {
+                    true => run.extend(self.outlines[side].children(call)),
+                    false => run.push(call),
+                }
+                found |= run.last() != Some(&call);
+            }
+            run
+        });
+        found.then_some(runs)
+    }
+
+    fn is_wrapper(&mut self, side: Side, at: usize, call: u32, wanted: &[(u32, u32)]) -> bool {
+        let outline = self.outlines[side];
+        let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
+        if !host || !outline.has_children(call) {
+            return false;
+        }
+        let inner = self.bags.below(side, call);
+        let opened = common(&inner, wanted);
+        // Small change: neither most of what the call holds nor most of what the other side wants.
+        if 2 * opened < size(&inner) && 2 * opened < size(wanted) {
+            return false;
+        }
+        opened > 0 && opened > self.kept(side, at, call, &inner)
+    }
+
+    /// What would be paired if the call were kept and renamed.
+    fn kept(&mut self, side: Side, at: usize, call: u32, inner: &[(u32, u32)]) -> u32 {
+        let others = self.runs[side.other()];
+        let middle = at * others.len() / self.runs[side].len();
+        let from = middle.saturating_sub(PARTNERS / 2).min(others.len().saturating_sub(PARTNERS));
+        let near = &others[from..(from + PARTNERS).min(others.len())];
+        near.iter().map(|&other| self.rename_worth(side, call, other, inner)).max().unwrap_or(0)
+    }
+
+    fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: &[(u32, u32)]) -> u32 {
+        let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
+        if mine.kinds[call as usize] != theirs.kinds[other as usize] {
+            return 0;
+        }
+        let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
+            (0, 0) => 1,
+            (a, b) if a == b => 2,
+            _ => 0,
+        };
+        common(inner, &self.bags.below(side.other(), other)) + bonus
+    }
+
+    /// Pairs of calls that are the same under another name.
+    pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
+        let runs = self.runs;
+        let aligned = sequence::align(self);
+        aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
+    }
+
+    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
+    fn evidence(&mut self, a: u32, b: u32) -> i64 {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let kind = x.kinds[a as usize];
+        if kind != y.kinds[b as usize] || !matches!(kind, CallKind::Frame | CallKind::Op) {
+            return 0;
+        }
+        let below = self.bags.below(Side::Baseline, a);
+        let other = self.bags.below(Side::Candidate, b);
+        let (shared, larger) = (common(&below, &other), size(&below).max(size(&other)));
+        let arguments = x.arguments[a as usize];
+        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
+        let alike = same_arguments || self.names_are_alike(a, b);
+        let agrees = match larger {
+            0 => same_arguments,
+            _ => 2 * shared >= larger || (alike && 4 * shared >= larger),
+        };
+        match agrees {
+            true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
+            false => 0,
+        }
+    }
+
+    /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
+    fn names_are_alike(&self, a: u32, b: u32) -> bool {
+        let words = |name: &'_ str| -> Vec<String> {
+            name.split(|c: char| !c.is_ascii_alphanumeric())
+                .filter(|word| word.len() >= TELLING_WORD)
+                .map(str::to_ascii_lowercase)
+                .collect()
+        };
+        let theirs = words(self.trees.candidate.name(CallId(b)));
+        words(self.trees.baseline.name(CallId(a))).iter().any(|word| theirs.contains(word))
+    }
+
+    /// What is below a call, without its name: equal for a call and its renamed partner.
+    fn body(&self, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        let mut body = u64::from(outline.arguments[call as usize]);
+        for child in outline.children(call) {
+            body = body.rotate_left(7) ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        body
+    }
+}
+
+impl Compare for Gap<'_, '_, '_> {
+    fn lengths(&self) -> (usize, usize) {
+        (self.runs.baseline.len(), self.runs.candidate.len())
+    }
+
+    fn equal(&mut self, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn score(&mut self, a: usize, b: usize) -> i64 {
+        self.evidence(self.runs.baseline[a], self.runs.candidate[b])
+    }
+
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+        let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
+        (of(Side::Baseline, &self.runs.baseline[a]), of(Side::Candidate, &self.runs.candidate[b]))
+    }
+}

@@ -1,0 +1,193 @@
+//! Two outlines → which call is which: threads first, then their calls, down to the GPU events.
+//!
+//! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`);
+//! what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
+//! paired (`gaps`); what is still left over below one pair may have moved (`moves`). Identical
+//! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
+//! of a trace.
+
+mod gaps;
+mod moves;
+mod score;
+mod sequence;
+mod threads;
+
+use super::bags::Bags;
+use super::outline::Outline;
+use super::{NONE, Relation};
+use crate::side::{PerSide, Side};
+use crate::tree::CallTree;
+
+/// Who is whose partner.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pairing {
+    /// Partner of each call on the other side, `NONE` without one.
+    pub(super) partners: PerSide<Vec<u32>>,
+    /// How each call relates to its partner.
+    pub(super) relations: PerSide<Vec<Relation>>,
+    /// Blocks of unlike siblings that were too large to be searched whole.
+    pub(super) cut_blocks: u64,
+}
+
+/// Aligns two trees.
+pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline>) -> Pairing {
+    let mut aligner = Aligner {
+        trees,
+        outlines,
+        bags: Bags::new(outlines),
+        pairing: Pairing {
+            partners: outlines.map(|outline| vec![NONE; outline.len()]),
+            relations: PerSide::new(
+                vec![Relation::OnlyBaseline; outlines.baseline.len()],
+                vec![Relation::OnlyCandidate; outlines.candidate.len()],
+            ),
+            cut_blocks: 0,
+        },
+        queue: Vec::new(),
+    };
+    aligner.align_threads();
+    aligner.pairing
+}
+
+struct Aligner<'a, 't> {
+    trees: PerSide<&'a CallTree<'t>>,
+    outlines: PerSide<&'a Outline>,
+    bags: Bags<'a>,
+    pairing: Pairing,
+    /// Pairs whose children are still to be aligned.
+    queue: Vec<(u32, u32)>,
+}
+
+impl Aligner<'_, '_> {
+    fn is_free(&self, side: Side, call: u32) -> bool {
+        self.pairing.partners[side][call as usize] == NONE
+    }
+
+    fn pair(&mut self, a: u32, b: u32, relation: Relation) {
+        self.pairing.partners.baseline[a as usize] = b;
+        self.pairing.partners.candidate[b as usize] = a;
+        self.pairing.relations.baseline[a as usize] = relation;
+        self.pairing.relations.candidate[b as usize] = relation;
+        if self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b) {
+            self.queue.push((a, b));
+        }
+    }
+
+    /// `Same` where the keys are equal, else `Renamed`.
+    fn pair_in_place(&mut self, a: u32, b: u32) {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let same = x.keys[a as usize] == y.keys[b as usize];
+        self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
+    }
+
+    /// Works off the queue.
+    fn descend(&mut self) {
+        while let Some((a, b)) = self.queue.pop() {
+            if !self.pair_identical(a, b) {
+                let lists = PerSide::new(
+                    self.outlines.baseline.children(a),
+                    self.outlines.candidate.children(b),
+                );
+                self.align_lists(lists);
+            }
+        }
+    }
+
+    /// Pairs two subtrees call by call where they are identical.
+    fn pair_identical(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let range = |outline: &Outline, call: u32| call as usize..outline.end(call) as usize;
+        let (mine, theirs) = (range(x, a), range(y, b));
+        let identical = x.exact[a as usize] == y.exact[b as usize]
+            && mine.len() == theirs.len()
+            && x.keys[mine.clone()] == y.keys[theirs.clone()]
+            && mine.clone().zip(theirs.clone()).all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
+        if identical {
+            for (i, j) in mine.zip(theirs).skip(1) {
+                self.pairing.partners.baseline[i] = j as u32;
+                self.pairing.partners.candidate[j] = i as u32;
+                self.pairing.relations.baseline[i] = Relation::Same;
+                self.pairing.relations.candidate[j] = Relation::Same;
+            }
+        }
+        identical
+    }
+
+    /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
+    fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
+        let mut left_over: PerSide<Vec<u32>> = PerSide::default();
+        let mut work = vec![lists];
+        while let Some(lists) = work.pop() {
+            if !lists.baseline.is_empty() && !lists.candidate.is_empty() {
+                for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
+                    self.fill_gap(gap, &mut work, &mut left_over);
+                }
+            } else {
+                left_over.baseline.extend(lists.baseline);
+                left_over.candidate.extend(lists.candidate);
+            }
+        }
+        self.pair_moved(left_over);
+        self.bags.clear();
+    }
+
+    /// Pairs what keeps its order; returns the unpaired runs between the pairs.
+    fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
+        // Only GPU events of the same launch stand beside each other and are paired by order.
+        let together = !self.stand_below_no_launch(lists);
+        let mut siblings =
+            score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
+        let aligned = sequence::align(&mut siblings);
+        self.pairing.cut_blocks += aligned.cut_blocks;
+        let mut gaps = Vec::new();
+        let mut from = (0, 0);
+        let ends = (lists.baseline.len(), lists.candidate.len());
+        for &(i, j) in aligned.pairs.iter().chain(std::iter::once(&ends)) {
+            if from.0 < i || from.1 < j {
+                gaps.push(PerSide::new(
+                    lists.baseline[from.0..i].to_vec(),
+                    lists.candidate[from.1..j].to_vec(),
+                ));
+            }
+            from = (i + 1, j + 1);
+        }
+        for (i, j) in aligned.pairs {
+            self.pair_in_place(lists.baseline[i], lists.candidate[j]);
+        }
+        gaps
+    }
+
+    fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
+        let tree = self.trees.baseline;
+        let first = lists.baseline.first().map(|&call| crate::tree::CallId(call));
+        first.is_some_and(|call| tree.launch(call).is_none())
+    }
+
+    fn fill_gap(
+        &mut self,
+        gap: PerSide<Vec<u32>>,
+        work: &mut Vec<PerSide<Vec<u32>>>,
+        left_over: &mut PerSide<Vec<u32>>,
+    ) {
+        let mut renamed = Vec::new();
+        if !gap.baseline.is_empty() && !gap.candidate.is_empty() {
+            let mut view = gaps::Gap {
+                trees: self.trees,
+                outlines: self.outlines,
+                bags: &mut self.bags,
+                runs: gap.as_ref().map(Vec::as_slice),
+            };
+            if let Some(opened) = view.opened() {
+                work.push(opened);
+                return;
+            }
+            renamed = view.renamed();
+        }
+        for (a, b) in renamed {
+            self.pair_in_place(a, b);
+        }
+        for side in Side::BOTH {
+            left_over[side].extend(gap[side].iter().filter(|&&call| self.is_free(side, call)));
+        }
+    }
+}
