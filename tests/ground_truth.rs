@@ -42,20 +42,42 @@ fn real() {
     let Some(root) = real_traces() else { return };
     for dir in std::fs::read_dir(root).unwrap() {
         let dir = dir.unwrap().path();
-        if !dir.is_dir() || dir.ends_with("malformed") { continue; }
+        if !dir.is_dir() || dir.ends_with("malformed") {
+            continue;
+        }
         for f in std::fs::read_dir(dir).unwrap() {
             let f = f.unwrap().path();
-            if !f.to_string_lossy().ends_with("json.gz") { continue; }
+            if !f.to_string_lossy().ends_with("json.gz") {
+                continue;
+            }
             let t0 = std::time::Instant::now();
-            let Some(recording) = Recording::read(&unpacked(&f).unwrap()) else { println!("NOT {f:?}"); continue; };
-            println!("=== {f:?} {} events, read {:?}", recording.events.len(), t0.elapsed());
+            let Some(recording) = Recording::read(&unpacked(&f).unwrap()) else {
+                println!("NOT {f:?}");
+                continue;
+            };
+            println!(
+                "=== {f:?} {} events, read {:?}",
+                recording.events.len(),
+                t0.elapsed()
+            );
             for change in Change::all() {
                 let t0 = std::time::Instant::now();
-                let Some(changed) = change.apply(&recording, &mut SplitMix::new(1)) else { println!("  {} n/a", change.label()); continue; };
+                let Some(changed) = change.apply(&recording, &mut SplitMix::new(1)) else {
+                    println!("  {} n/a", change.label());
+                    continue;
+                };
                 let t1 = t0.elapsed();
                 let truth = Truth::between(&recording, &changed);
                 let t2 = t0.elapsed();
-                println!("  {} events {} pairs {} misplaced {} in {:?} {:?}", change.label(), changed.events.len(), truth.pairs().count(), count_misplaced(&recording, &changed), t1, t2);
+                println!(
+                    "  {} events {} pairs {} misplaced {} in {:?} {:?}",
+                    change.label(),
+                    changed.events.len(),
+                    truth.pairs().count(),
+                    count_misplaced(&recording, &changed),
+                    t1,
+                    t2
+                );
             }
         }
     }

@@ -75,10 +75,19 @@ struct Facts {
 impl Truth {
     /// The truth between a recording and a changed copy of it: equal origins are partners.
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
-        let origins = candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
-        let partners: HashMap<u32, u32> =
-            origins.filter_map(|(event, at)| Some((event.origin?, at))).collect();
-        let pairs = baseline.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
+        let origins = candidate
+            .events
+            .iter()
+            .zip(0..)
+            .filter(|(event, _)| event.kind != Kind::Other);
+        let partners: HashMap<u32, u32> = origins
+            .filter_map(|(event, at)| Some((event.origin?, at)))
+            .collect();
+        let pairs = baseline
+            .events
+            .iter()
+            .zip(0..)
+            .filter(|(event, _)| event.kind != Kind::Other);
         Truth {
             baseline: Facts::of(baseline),
             candidate: Facts::of(candidate),
@@ -95,8 +104,10 @@ impl Truth {
 
     /// Scores a UID map. One-sided entries count where they should have been paired.
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
-        let map: Vec<(u32, u32)> =
-            map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
+        let map: Vec<(u32, u32)> = map
+            .into_iter()
+            .filter_map(|(one, two)| Some((one?, two?)))
+            .collect();
         Scores {
             gpu_path: self.score_group(&map, |one, two| {
                 self.baseline.in_gpu_path(one) || self.candidate.in_gpu_path(two)
@@ -112,7 +123,8 @@ impl Truth {
         let mut truth: Vec<_> = self.pairs.iter().filter(member).copied().collect();
         let mut found: Vec<_> = map.iter().filter(member).copied().collect();
         let exact = count_common(&mut truth, &mut found);
-        let classes = |&(one, two): &(u32, u32)| (self.baseline.class(one), self.candidate.class(two));
+        let classes =
+            |&(one, two): &(u32, u32)| (self.baseline.class(one), self.candidate.class(two));
         let mut true_classes: Vec<_> = truth.iter().map(classes).collect();
         let mut found_classes: Vec<_> = found.iter().map(classes).collect();
         Score {
@@ -137,7 +149,9 @@ impl Facts {
     }
 
     fn is_host(&self, at: u32) -> bool {
-        self.kinds.get(at as usize).is_some_and(|kind| kind.is_host())
+        self.kinds
+            .get(at as usize)
+            .is_some_and(|kind| kind.is_host())
     }
 
     fn in_gpu_path(&self, at: u32) -> bool {
@@ -156,27 +170,42 @@ impl Facts {
 
 /// A number for each event that alike events share, and others do not.
 fn classes(events: &[Event], forest: &Forest) -> Vec<u64> {
-    let mut contents = vec![0; events.len()];
-    for &at in forest.preorder.iter().rev() {
-        let below: Vec<u64> = forest.children[at].iter().map(|&child| contents[child]).collect();
-        contents[at] = hash(&(likeness(&events[at]), below));
-    }
-    let mut classes = contents.clone();
+    let mut classes = contents(events, forest, |name| without_addresses(name));
     for &at in &forest.preorder {
-        let above = match forest.parents[at] {
-            Some(parent) => classes[parent],
-            None => 0,
-        };
-        classes[at] = hash(&(above, contents[at]));
+        let above = forest.parents[at].map_or(0, |parent| classes[parent]);
+        classes[at] = hash(&(above, classes[at]));
     }
     classes
 }
 
-/// What two events must share to be alike, whatever stands around them.
+/// A number for each event's subtree that equal subtrees share, whatever stands above them; names
+/// are equal when `plain` makes them so.
+pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
+    let mut contents: Vec<u64> = events
+        .iter()
+        .map(|event| hash(&(plain(&event.name), likeness(event))))
+        .collect();
+    for &at in forest.preorder.iter().rev() {
+        let below: Vec<u64> = forest.children[at]
+            .iter()
+            .map(|&child| contents[child])
+            .collect();
+        contents[at] = hash(&(contents[at], below));
+    }
+    contents
+}
+
+/// What two events must share to be alike, beside their names.
 fn likeness(event: &Event) -> u64 {
-    let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
+    let keys = [
+        "Input Dims",
+        "Input dims",
+        "Input type",
+        "Input Strides",
+        "Concrete Inputs",
+    ];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
-    hash(&(event.kind, without_addresses(&event.name), arguments))
+    hash(&(event.kind, arguments))
 }
 
 /// The name without the digits of `0x…` addresses, which are other ones in every run.
@@ -211,5 +240,9 @@ fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
 }
 
 fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        1.0
+    } else {
+        part as f64 / whole as f64
+    }
 }

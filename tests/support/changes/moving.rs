@@ -2,6 +2,7 @@
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Lane};
+use crate::support::score::contents;
 use std::collections::BTreeMap;
 
 /// Lets `percent` of the calls, ops and frames, change places with the next one.
@@ -15,10 +16,14 @@ pub(super) fn neighbours(
     let movable = |at: usize| {
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
+    // Two layers that differ by their instance numbers alone cannot be told from a new numbering.
+    let contents = contents(events, &forest, |name| {
+        name.replace(|c: char| c.is_ascii_digit(), "")
+    });
     let lists = forest.sibling_lists().flat_map(|(_, list)| list.windows(2));
     let pairs: Vec<(usize, usize)> = lists
         .map(|pair| (pair[0], pair[1]))
-        .filter(|&(one, two)| movable(one) && movable(two))
+        .filter(|&(one, two)| movable(one) && movable(two) && contents[one] != contents[two])
         .collect();
     let mut moves = vec![0; events.len()];
     for (one, two) in random.sample(&pairs, portion(ops_of(recording, &forest).len(), percent)) {
@@ -34,9 +39,15 @@ pub(super) fn neighbours(
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
-    for event in changed.events.iter_mut().filter(|event| event.kind != Kind::Other) {
+    for event in changed
+        .events
+        .iter_mut()
+        .filter(|event| event.kind != Kind::Other)
+    {
         let lane = event.lane.clone();
-        let factor = *factors.entry(lane).or_insert_with(|| 1000 + random.below(2000) as i64);
+        let factor = *factors
+            .entry(lane)
+            .or_insert_with(|| 1000 + random.below(2000) as i64);
         event.start = event.start * factor / 1000;
         event.end = event.end * factor / 1000;
     }
@@ -78,6 +89,9 @@ fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recordi
 
 /// A thread id that the process does not use.
 fn free_lane(events: &[Event], beside: &Lane) -> Lane {
-    let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
+    let used = events
+        .iter()
+        .filter_map(|event| event.lane.1.parse::<i64>().ok())
+        .max();
     (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())
 }

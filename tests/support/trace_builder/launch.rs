@@ -27,7 +27,14 @@ impl<'a> Launch<'a> {
         let external_id = host.clock().open_ops.last().copied();
         let category = host.trace.platform.category_of(api);
         let slot = host.open(category, api, args, LAUNCH);
-        Launch { host, slot, begun, correlation, external_id, details: Map::new() }
+        Launch {
+            host,
+            slot,
+            begun,
+            correlation,
+            external_id,
+            details: Map::new(),
+        }
     }
 
     /// Grid and block of the kernel.
@@ -47,7 +54,12 @@ impl<'a> Launch<'a> {
 
     /// One copy, of this many µs.
     pub fn memcpy(mut self, name: &str, bytes: u64, micros: f64) {
-        self.run("gpu_memcpy", name, micros, Map::from_iter([("bytes".to_owned(), json!(bytes))]));
+        self.run(
+            "gpu_memcpy",
+            name,
+            micros,
+            Map::from_iter([("bytes".to_owned(), json!(bytes))]),
+        );
         self.end();
     }
 
@@ -76,8 +88,15 @@ impl<'a> Launch<'a> {
         let stream = self.host.clock().stream;
         let trace = &mut *self.host.trace;
         let ready = self.begun + trace.platform.launch_latency();
-        let start = trace
-            .run_on_gpu(category, name, stream, ready, nanos(micros), self.correlation, details);
+        let start = trace.run_on_gpu(
+            category,
+            name,
+            stream,
+            ready,
+            nanos(micros),
+            self.correlation,
+            details,
+        );
         self.draw_flow(stream, start);
     }
 
@@ -117,6 +136,7 @@ impl Graph<'_, '_> {
     /// The next memset of the graph, of this many µs.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
-        self.launch.run("gpu_memset", "Memset (Device)", micros, details);
+        self.launch
+            .run("gpu_memset", "Memset (Device)", micros, details);
     }
 }

@@ -54,7 +54,11 @@ impl Platform {
 
     /// The category of a launch API: functions of the CUDA driver have their own.
     pub fn category_of(self, api: &str) -> &'static str {
-        if api.starts_with("cuda") || api.starts_with("hip") { "cuda_runtime" } else { "cuda_driver" }
+        if api.starts_with("cuda") || api.starts_with("hip") {
+            "cuda_runtime"
+        } else {
+            "cuda_driver"
+        }
     }
 
     /// Process id of the program, and tid of its main thread.
@@ -120,7 +124,10 @@ impl Platform {
         header.insert("displayTimeUnit".to_owned(), json!("ms"));
         header.insert("record_shapes".to_owned(), json!(1));
         header.insert("with_stack".to_owned(), json!(1));
-        header.insert("baseTimeNanoseconds".to_owned(), json!(1_751_410_836_000_000_000_i64));
+        header.insert(
+            "baseTimeNanoseconds".to_owned(),
+            json!(1_751_410_836_000_000_000_i64),
+        );
         header
     }
 }
