@@ -135,10 +135,7 @@ mod tests {
     #[test]
     fn an_error_reads_file_place_message_remedy() {
         let error = Error::new(ErrorKind::Malformed, "a.json", "expected a string")
-            .at(Place {
-                offset: 17,
-                event: Some(2),
-            })
+            .at(Place { offset: 17, event: Some(2) })
             .remedy("profile again");
         assert_eq!(
             error.to_string(),

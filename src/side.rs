@@ -44,43 +44,28 @@ pub struct PerSide<T> {
 impl<T> PerSide<T> {
     /// Both values, baseline first.
     pub fn new(baseline: T, candidate: T) -> Self {
-        PerSide {
-            baseline,
-            candidate,
-        }
+        PerSide { baseline, candidate }
     }
 
     /// One value for each side, made by `make`.
     pub fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
-        PerSide {
-            baseline: make(Side::Baseline),
-            candidate: make(Side::Candidate),
-        }
+        PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }
 
     /// Both values by reference.
     pub fn as_ref(&self) -> PerSide<&T> {
-        PerSide {
-            baseline: &self.baseline,
-            candidate: &self.candidate,
-        }
+        PerSide { baseline: &self.baseline, candidate: &self.candidate }
     }
 
     /// Both values changed by the same function.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerSide<U> {
-        PerSide {
-            baseline: change(self.baseline),
-            candidate: change(self.candidate),
-        }
+        PerSide { baseline: change(self.baseline), candidate: change(self.candidate) }
     }
 
     /// The two values exchanged.
     #[must_use]
     pub fn swap(self) -> Self {
-        PerSide {
-            baseline: self.candidate,
-            candidate: self.baseline,
-        }
+        PerSide { baseline: self.candidate, candidate: self.baseline }
     }
 }
 

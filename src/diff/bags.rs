@@ -19,11 +19,7 @@ pub(super) struct Bags<'a> {
 
 impl<'a> Bags<'a> {
     pub(super) fn new(outlines: PerSide<&'a Outline>) -> Self {
-        Bags {
-            outlines,
-            made: PerSide::default(),
-            scratch: Vec::new(),
-        }
+        Bags { outlines, made: PerSide::default(), scratch: Vec::new() }
     }
 
     /// Forgets the bags made so far.
@@ -56,12 +52,7 @@ impl<'a> Bags<'a> {
         let own = self.outlines[side].tokens(call);
         self.of(side, call)
             .iter()
-            .map(|&(token, count)| {
-                (
-                    token,
-                    count - own.iter().flatten().filter(|&&t| t == token).count() as u32,
-                )
-            })
+            .map(|&(token, count)| (token, count - own.iter().flatten().filter(|&&t| t == token).count() as u32))
             .filter(|&(_, count)| count > 0)
             .collect()
     }

@@ -34,9 +34,7 @@ impl Keys {
     /// The keys of all calls of a tree, in preorder.
     pub(super) fn of_tree(&mut self, tree: &CallTree<'_>) -> Vec<Key> {
         let mut cache = Cache::default();
-        tree.calls()
-            .map(|call| self.of_call(tree, call, &mut cache))
-            .collect()
+        tree.calls().map(|call| self.of_call(tree, call, &mut cache)).collect()
     }
 
     fn of_call(&mut self, tree: &CallTree<'_>, call: CallId, cache: &mut Cache) -> Key {
@@ -52,21 +50,17 @@ impl Keys {
         if slots.len() <= name.index() {
             slots.resize(name.index() + 1, None);
         }
-        *slots[name.index()]
-            .get_or_insert_with(|| self.intern(kind, &normalise(kind, tree.trace().text(name))))
+        *slots[name.index()].get_or_insert_with(|| {
+            self.intern(kind, &normalise(kind, tree.trace().text(name)))
+        })
     }
 
     /// A call that launched something and whose name says nothing is known by what it launched.
     fn of_launch(&mut self, tree: &CallTree<'_>, call: CallId, name: TextId) -> Key {
         let name = runtime_name(tree.trace().text(name));
-        let launched = tree
-            .children(call)
-            .find(|&child| tree.kind(child) == CallKind::Gpu);
+        let launched = tree.children(call).find(|&child| tree.kind(child) == CallKind::Gpu);
         let known = LAUNCH_KINDS.contains(&name.as_ref());
-        match launched
-            .and_then(|child| tree.event(child))
-            .filter(|_| !known)
-        {
+        match launched.and_then(|child| tree.event(child)).filter(|_| !known) {
             Some(event) => self.intern(CallKind::Runtime, launch_of(tree.trace(), event)),
             None => self.intern(CallKind::Runtime, &name),
         }
@@ -107,10 +101,7 @@ pub(super) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
 /// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
 /// `cudaStreamSynchronize` → `StreamSynchronize`.
 fn runtime_name(name: &str) -> Cow<'_, str> {
-    let rest = ["cuda", "hip", "cu"]
-        .iter()
-        .find_map(|prefix| name.strip_prefix(prefix))
-        .unwrap_or(name);
+    let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     let is = |part: &str| rest.contains(part);
     Cow::Borrowed(if is("GraphLaunch") {
         "graph launch"
@@ -121,11 +112,10 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
     } else if rest.starts_with("Memset") {
         "memset"
     } else {
-        rest.split_once("R0")
-            .map_or(rest, |(stem, version)| match version.parse::<u32>() {
-                Ok(_) => stem,
-                Err(_) => rest,
-            })
+        rest.split_once("R0").map_or(rest, |(stem, version)| match version.parse::<u32>() {
+            Ok(_) => stem,
+            Err(_) => rest,
+        })
     })
 }
 
@@ -133,10 +123,7 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// `nn.Module: Linear_3` → `nn.Module: Linear`, `<built-in method add of type object at 0x7f…>` without the address.
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(class) = name.strip_prefix("nn.Module: ") {
-        let stem = class
-            .rsplit_once('_')
-            .filter(|(_, number)| is_number(number))
-            .map_or(class, |(stem, _)| stem);
+        let stem = class.rsplit_once('_').filter(|(_, number)| is_number(number)).map_or(class, |(stem, _)| stem);
         return Cow::Owned(format!("nn.Module: {stem}"));
     }
     match split_frame(name) {
@@ -174,14 +161,7 @@ fn without_install_prefix(path: &str) -> String {
     }
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
     match absolute {
-        true => path
-            .rsplitn(3, '/')
-            .take(2)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .collect::<Vec<_>>()
-            .join("/"),
+        true => path.rsplitn(3, '/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/"),
         false => path,
     }
 }
@@ -215,9 +195,7 @@ fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while from < text.len() {
         let start = from + text[from..].find(|c: char| c.is_ascii_alphanumeric())?;
-        let length = text[start..]
-            .find(|c: char| !c.is_ascii_alphanumeric())
-            .unwrap_or(text.len() - start);
+        let length = text[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
         let word = &text[start..start + length];
         if is_address(word) || is_hash(word) {
             return Some((&text[..start], word, &text[start + length..]));
@@ -228,16 +206,13 @@ fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn is_address(word: &str) -> bool {
-    word.strip_prefix("0x")
-        .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    word.strip_prefix("0x").is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Inductor names graphs by the base-32 SHA-256 of their code, others by hexadecimal digests.
 fn is_hash(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    let lower = word
-        .bytes()
-        .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
+    let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
     let hexadecimal = word.bytes().all(|b| b.is_ascii_hexdigit());
     (word.len() >= 16 && hexadecimal && digits >= 2) || (word.len() >= 40 && lower && digits >= 3)
 }
@@ -252,22 +227,13 @@ mod tests {
         assert_eq!(frame("nn.Module: Linear_3"), "nn.Module: Linear");
         assert_eq!(frame("nn.Module: My_Block_12"), "nn.Module: My_Block");
         assert_eq!(frame("nn.Module: Conv2d"), "nn.Module: Conv2d");
-        assert_eq!(
-            frame("torch/nn/modules/module.py(1501): _call_impl"),
-            "torch/nn/modules/module.py: _call_impl"
-        );
+        assert_eq!(frame("torch/nn/modules/module.py(1501): _call_impl"), "torch/nn/modules/module.py: _call_impl");
         assert_eq!(
             frame("/opt/venv/lib/python3.11/site-packages/timm/layers/mlp.py(40): forward"),
             "timm/layers/mlp.py: forward"
         );
-        assert_eq!(
-            frame("/usr/lib/python3.10/threading.py(973): _bootstrap"),
-            "threading.py: _bootstrap"
-        );
-        assert_eq!(
-            frame("C:\\work\\net\\model.py(7): forward"),
-            "net/model.py: forward"
-        );
+        assert_eq!(frame("/usr/lib/python3.10/threading.py(973): _bootstrap"), "threading.py: _bootstrap");
+        assert_eq!(frame("C:\\work\\net\\model.py(7): forward"), "net/model.py: forward");
         assert_eq!(
             frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
             "<built-in method conv2d of type object at 0x>"
@@ -277,12 +243,7 @@ mod tests {
     #[test]
     fn runtime_calls_are_known_by_kind() {
         let call = |name| normalise(CallKind::Runtime, name).into_owned();
-        for name in [
-            "hipLaunchKernel",
-            "hipExtModuleLaunchKernel",
-            "cudaLaunchKernelExC",
-            "cuLaunchKernelEx",
-        ] {
+        for name in ["hipLaunchKernel", "hipExtModuleLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernelEx"] {
             assert_eq!(call(name), "launch");
         }
         assert_eq!(call("hipMemcpyWithStream"), call("cudaMemcpyAsync"));

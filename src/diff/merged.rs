@@ -58,10 +58,7 @@ pub struct MergedTree {
 impl MergedTree {
     /// All nodes in preorder.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = (MergedId, MergedNode)> + '_ {
-        self.nodes
-            .iter()
-            .enumerate()
-            .map(|(at, &node)| (MergedId(at as u32), node))
+        self.nodes.iter().enumerate().map(|(at, &node)| (MergedId(at as u32), node))
     }
 
     /// What stands at a node.
@@ -76,9 +73,7 @@ impl MergedTree {
 
     /// The node above, `None` for roots.
     pub fn parent(&self, id: MergedId) -> Option<MergedId> {
-        Some(self.parents[id.index()])
-            .filter(|&parent| parent != NONE)
-            .map(MergedId)
+        Some(self.parents[id.index()]).filter(|&parent| parent != NONE).map(MergedId)
     }
 
     /// The node of a call.
@@ -103,12 +98,7 @@ impl MergedTree {
             of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
             ..MergedTree::default()
         };
-        let mut stack: Vec<(u32, u32, u32)> = children
-            .roots()
-            .iter()
-            .rev()
-            .map(|&d| (d, NONE, 0))
-            .collect();
+        let mut stack: Vec<(u32, u32, u32)> = children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
         while let Some((draft, parent, depth)) = stack.pop() {
             let id = merged.nodes.len() as u32;
             let node = drafts.nodes[draft as usize];
@@ -120,13 +110,7 @@ impl MergedTree {
             merged.nodes.push(node);
             merged.parents.push(parent);
             merged.depths.push(depth);
-            stack.extend(
-                children
-                    .of(draft)
-                    .iter()
-                    .rev()
-                    .map(|&child| (child, id, depth + 1)),
-            );
+            stack.extend(children.of(draft).iter().rev().map(|&child| (child, id, depth + 1)));
         }
         merged
     }
@@ -152,32 +136,18 @@ impl Drafts {
                 }
             });
         }
-        for call in trees
-            .candidate
-            .calls()
-            .filter(|call| partners.candidate[call.index()] == NONE)
-        {
+        for call in trees.candidate.calls().filter(|call| partners.candidate[call.index()] == NONE) {
             of_candidate[call.index()] = nodes.len() as u32;
             nodes.push(MergedNode::Only(Side::Candidate, call));
         }
         let parents = parents(trees, &nodes, &of_candidate);
         let order = order(trees.candidate, &nodes, &of_candidate);
-        Drafts {
-            nodes,
-            parents,
-            order,
-        }
+        Drafts { nodes, parents, order }
     }
 
     fn children(&self) -> Children {
         let mut starts = vec![0u32; self.nodes.len() + 2];
-        let slot = |parent: u32| {
-            if parent == NONE {
-                self.nodes.len()
-            } else {
-                parent as usize
-            }
-        };
+        let slot = |parent: u32| if parent == NONE { self.nodes.len() } else { parent as usize };
         for &parent in &self.parents {
             starts[slot(parent) + 1] += 1;
         }
@@ -228,13 +198,9 @@ fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[
             MergedNode::Both(a, b) => {
                 let (first, second) = (above(Side::Baseline, a), above(Side::Candidate, b));
                 let wrapped = |draft: u32| {
-                    draft != NONE
-                        && matches!(nodes[draft as usize], MergedNode::Only(Side::Candidate, _))
+                    draft != NONE && matches!(nodes[draft as usize], MergedNode::Only(Side::Candidate, _))
                 };
-                match first == NONE
-                    || (wrapped(second)
-                        && is_above(trees.candidate, nodes, of_candidate, first, second))
-                {
+                match first == NONE || (wrapped(second) && is_above(trees.candidate, nodes, of_candidate, first, second)) {
                     true => second,
                     false => first,
                 }
@@ -254,17 +220,12 @@ fn is_above(
     let Some(call) = nodes[lower as usize].call(Side::Candidate) else {
         return false;
     };
-    tree.ancestors(call)
-        .map(|above| of_candidate[above.index()])
-        .any(|draft| draft == upper)
+    tree.ancestors(call).map(|above| of_candidate[above.index()]).any(|draft| draft == upper)
 }
 
 /// Baseline order, with each candidate-only call behind the node before it in the candidate.
 fn order(candidate: &CallTree<'_>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
-    let baseline = nodes
-        .iter()
-        .filter(|node| node.call(Side::Baseline).is_some())
-        .count();
+    let baseline = nodes.iter().filter(|node| node.call(Side::Baseline).is_some()).count();
     let mut behind: Vec<Vec<u32>> = vec![Vec::new(); baseline + 1];
     let mut last_pair = 0;
     for call in candidate.calls() {

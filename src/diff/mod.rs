@@ -93,13 +93,7 @@ impl<'t> TraceDiff<'t> {
             "compare fewer steps, or record Python stacks: they give the calls more structure",
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
-        TraceDiff {
-            trees,
-            partners: pairing.partners,
-            relations: pairing.relations,
-            merged,
-            notes,
-        }
+        TraceDiff { trees, partners: pairing.partners, relations: pairing.relations, merged, notes }
     }
 
     /// The tree of one side.
@@ -114,9 +108,7 @@ impl<'t> TraceDiff<'t> {
 
     /// The partner of a call in the other trace.
     pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
-        Some(self.partners[side][call.index()])
-            .filter(|&partner| partner != NONE)
-            .map(CallId)
+        Some(self.partners[side][call.index()]).filter(|&partner| partner != NONE).map(CallId)
     }
 
     /// How a call relates to the other trace.
@@ -135,11 +127,9 @@ impl<'t> TraceDiff<'t> {
     /// The nearest *op* at or above `call` that has a partner of the same key.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.trees[side];
-        std::iter::once(call)
-            .chain(tree.ancestors(call))
-            .find(|&above| {
-                tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
-            })
+        std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
+            tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
+        })
     }
 
     /// Both trees in one.
@@ -156,11 +146,7 @@ impl<'t> TraceDiff<'t> {
 /// Whether the search takes these contents in this order.
 fn in_order(baseline: &Outline, candidate: &Outline) -> bool {
     let content = |outline: &Outline| {
-        let hashes: Vec<u64> = outline
-            .roots()
-            .iter()
-            .map(|&root| outline.exact[root as usize])
-            .collect();
+        let hashes: Vec<u64> = outline.roots().iter().map(|&root| outline.exact[root as usize]).collect();
         (outline.len(), hashes)
     };
     (content(baseline), &baseline.exact) <= (content(candidate), &candidate.exact)
@@ -174,10 +160,7 @@ fn mirrored(pairing: align::Pairing) -> align::Pairing {
     };
     align::Pairing {
         partners: pairing.partners.swap(),
-        relations: pairing
-            .relations
-            .swap()
-            .map(|column| column.iter().map(turn).collect()),
+        relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
     }
 }

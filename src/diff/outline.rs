@@ -15,11 +15,7 @@ pub(super) struct ArgumentIds {
 impl ArgumentIds {
     /// Ids of all argument records of a trace. Strides are left out: `channels_last` keeps the op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
-        trace
-            .all_arguments()
-            .iter()
-            .map(|arguments| self.id(trace, arguments))
-            .collect()
+        trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
     fn id(&mut self, trace: &Trace, arguments: &Arguments) -> u32 {
@@ -57,16 +53,10 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn new(
-        tree: &CallTree<'_>,
-        keys: &mut Keys,
-        arguments: &mut ArgumentIds,
-    ) -> Outline {
+    pub(super) fn new(tree: &CallTree<'_>, keys: &mut Keys, arguments: &mut ArgumentIds) -> Outline {
         let ids = arguments.of_trace(tree.trace());
         let argument = |call| {
-            let id = tree
-                .event(call)
-                .and_then(|event| tree.trace().arguments_id(event));
+            let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));
             id.map_or(0, |id| ids[id.index()])
         };
         let names = keys.of_tree(tree);
@@ -74,10 +64,7 @@ impl Outline {
             kinds: tree.calls().map(|call| tree.kind(call)).collect(),
             places: places(tree, &names, keys),
             keys: names,
-            ends: tree
-                .calls()
-                .map(|call| (call.index() + tree.size(call)) as u32)
-                .collect(),
+            ends: tree.calls().map(|call| (call.index() + tree.size(call)) as u32).collect(),
             arguments: tree.calls().map(argument).collect(),
             gpu_path: tree.calls().map(|call| tree.is_gpu_path(call)).collect(),
             exact: vec![0; tree.len()],

@@ -34,12 +34,7 @@ impl Notes {
         }
         match self.0.iter_mut().find(|note| note.code == code) {
             Some(note) => note.count += count,
-            None => self.0.push(Note {
-                code,
-                count,
-                message: message(),
-                hint,
-            }),
+            None => self.0.push(Note { code, count, message: message(), hint }),
         }
     }
 

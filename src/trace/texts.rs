@@ -28,11 +28,7 @@ pub struct Texts {
 
 impl Default for Texts {
     fn default() -> Self {
-        Texts {
-            buffer: String::new(),
-            ends: vec![0],
-            ids: HashTable::new(),
-        }
+        Texts { buffer: String::new(), ends: vec![0], ids: HashTable::new() }
     }
 }
 
@@ -49,12 +45,9 @@ impl Texts {
         }
         let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts");
         self.buffer.push_str(text);
-        self.ends
-            .push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
+        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
         let (buffer, ends) = (&self.buffer, &self.ends);
-        self.ids.insert_unique(hash, id, |&id| {
-            FxBuildHasher.hash_one(slice(buffer, ends, id))
-        });
+        self.ids.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(slice(buffer, ends, id)));
         TextId(id)
     }
 

@@ -36,10 +36,7 @@ impl CallTree<'_> {
             if sequence.forward_thread != 0 || sequence.number < 0 {
                 continue;
             }
-            let Some(call) = self
-                .call_of(event)
-                .filter(|&call| self.kind(call) == CallKind::Op)
-            else {
+            let Some(call) = self.call_of(event).filter(|&call| self.kind(call) == CallKind::Op) else {
                 continue;
             };
             ops.entry((self.trace().thread_of(event), sequence.number))
@@ -53,22 +50,16 @@ impl CallTree<'_> {
     fn backward_ops(&self) -> Vec<(CallId, i64, i64)> {
         let sequences = self.trace().sequences();
         let same_above = |call: CallId, event: EventId| {
-            self.ancestors(call)
-                .filter_map(|above| self.event(above))
-                .any(|above| {
-                    sequences.get(above).is_some() && sequences.get(above) == sequences.get(event)
-                })
+            self.ancestors(call).filter_map(|above| self.event(above)).any(|above| {
+                sequences.get(above).is_some() && sequences.get(above) == sequences.get(event)
+            })
         };
         sequences
             .iter()
             .filter(|(_, sequence)| sequence.forward_thread != 0 && sequence.number >= 0)
             .filter_map(|(event, sequence)| {
                 let call = self.call_of(event)?;
-                (!same_above(call, event)).then_some((
-                    call,
-                    sequence.number,
-                    sequence.forward_thread,
-                ))
+                (!same_above(call, event)).then_some((call, sequence.number, sequence.forward_thread))
             })
             .collect()
     }
@@ -94,10 +85,7 @@ impl CallTree<'_> {
                 *best = (count, thread);
             }
         }
-        threads
-            .into_iter()
-            .map(|(number, (_, thread))| (number, thread))
-            .collect()
+        threads.into_iter().map(|(number, (_, thread))| (number, thread)).collect()
     }
 
     fn start_of(&self, call: CallId) -> Option<crate::trace::Nanos> {

@@ -35,27 +35,15 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
         false => trace.correlations(),
     };
     let mut launched = Launched::default();
-    for event in trace
-        .events()
-        .filter(|&event| trace.category(event).is_gpu())
-    {
-        let launch = ids
-            .get(event)
-            .and_then(|id| launchers.calls.get(id))
-            .copied();
-        match launch
-            .filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event))
-        {
+    for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
+        let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();
+        match launch.filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event)) {
             Some(launch) => launched.links.push((launch, event)),
             None => launched.unlinked.push(event),
         }
     }
-    launched
-        .links
-        .sort_by_key(|&(launch, event)| (launch, trace.start(event), event));
-    launched
-        .unlinked
-        .sort_by_key(|&event| (trace.start(event), event));
+    launched.links.sort_by_key(|&(launch, event)| (launch, trace.start(event), event));
+    launched.unlinked.sort_by_key(|&event| (trace.start(event), event));
     note(trace, &launched, launchers.by_external_id, notes);
     launched
 }
@@ -83,10 +71,7 @@ fn launchers(trace: &Trace) -> Launchers {
             }
         }
     }
-    Launchers {
-        calls,
-        by_external_id,
-    }
+    Launchers { calls, by_external_id }
 }
 
 fn external_id_repeats_correlation(trace: &Trace) -> bool {

@@ -46,10 +46,7 @@ impl<'t> CallTree<'t> {
         for (forward, backward) in self.backward_links() {
             graph.add_edge(forward.0, backward.0, LinkKind::Backward);
         }
-        for call in self
-            .calls()
-            .filter(|&call| self.kind(call) == super::CallKind::Gpu)
-        {
+        for call in self.calls().filter(|&call| self.kind(call) == super::CallKind::Gpu) {
             if let Some(launch) = self.launch(call) {
                 graph.add_edge(launch.0, call.0, LinkKind::Launch);
             }
@@ -71,22 +68,14 @@ impl LinkGraph<'_> {
 
     /// All links as (from, to, kind), sorted.
     pub fn iter(&self) -> impl Iterator<Item = (CallId, CallId, LinkKind)> {
-        let mut edges: Vec<_> = self
-            .graph
-            .all_edges()
-            .map(|(a, b, &kind)| (CallId(a), CallId(b), kind))
-            .collect();
+        let mut edges: Vec<_> = self.graph.all_edges().map(|(a, b, &kind)| (CallId(a), CallId(b), kind)).collect();
         edges.sort();
         edges.into_iter()
     }
 
     /// Where the links of a call lead, sorted.
     pub fn targets(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
-        let mut targets: Vec<_> = self
-            .graph
-            .edges(call.0)
-            .map(|(_, to, &kind)| (CallId(to), kind))
-            .collect();
+        let mut targets: Vec<_> = self.graph.edges(call.0).map(|(_, to, &kind)| (CallId(to), kind)).collect();
         targets.sort();
         targets
     }
@@ -105,22 +94,14 @@ impl LinkGraph<'_> {
     /// The graph in the DOT language of Graphviz.
     pub fn to_dot(&self) -> String {
         let name = |_, (call, _): (u32, _)| {
-            let label = self
-                .tree
-                .name(CallId(call))
-                .replace('\\', "\\\\")
-                .replace('"', "\\\"");
+            let label = self.tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
             format!("label=\"{label}\"")
         };
         let kind = |_, (_, _, kind): (_, _, &LinkKind)| format!("label=\"{}\"", kind.label());
         let config = [Config::EdgeNoLabel, Config::NodeNoLabel];
         let mut text = String::new();
-        write!(
-            text,
-            "{:?}",
-            Dot::with_attr_getters(&self.graph, &config, &kind, &name)
-        )
-        .expect("writing to a string does not fail");
+        write!(text, "{:?}", Dot::with_attr_getters(&self.graph, &config, &kind, &name))
+            .expect("writing to a string does not fail");
         text
     }
 }
@@ -129,27 +110,15 @@ impl LinkGraph<'_> {
 fn flow_links(tree: &CallTree<'_>) -> Vec<(CallId, CallId)> {
     let trace = tree.trace();
     let starts = calls_by_start(trace);
-    let at = |thread, time| {
-        starts
-            .get(&(thread, time))
-            .and_then(|&event| tree.call_of(event))
-    };
+    let at = |thread, time| starts.get(&(thread, time)).and_then(|&event| tree.call_of(event));
     let mut open: FxHashMap<(crate::trace::TextId, i64), CallId> = FxHashMap::default();
     let mut links = Vec::new();
-    for flow in trace
-        .flows()
-        .iter()
-        .filter(|flow| flow.end == FlowEnd::Start)
-    {
+    for flow in trace.flows().iter().filter(|flow| flow.end == FlowEnd::Start) {
         if let Some(call) = at(flow.thread, flow.time) {
             open.insert((flow.category, flow.id), call);
         }
     }
-    for flow in trace
-        .flows()
-        .iter()
-        .filter(|flow| flow.end == FlowEnd::Finish)
-    {
+    for flow in trace.flows().iter().filter(|flow| flow.end == FlowEnd::Finish) {
         let from = open.get(&(flow.category, flow.id)).copied();
         if let (Some(from), Some(to)) = (from, at(flow.thread, flow.time))
             && from != to
@@ -163,10 +132,7 @@ fn flow_links(tree: &CallTree<'_>) -> Vec<(CallId, CallId)> {
 /// Kineto draws an arrow at the exact start of the call that it belongs to; the innermost one wins.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
-    for event in trace
-        .events()
-        .filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
-    {
+    for event in trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu()) {
         starts
             .entry((trace.thread_of(event), trace.start(event)))
             .and_modify(|held| {

@@ -98,13 +98,7 @@ impl<'t> CallTree<'t> {
         let mut planter = nest::Planter::new(trace, &launched);
         planter.plant_threads();
         planter.plant_unlinked();
-        let nest::Planted {
-            arena,
-            ends,
-            calls,
-            noise,
-            artefacts,
-        } = planter.finish();
+        let nest::Planted { arena, ends, calls, noise, artefacts } = planter.finish();
         notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
             format!("{artefacts} calls end after the call that they start in by more than 1 us; kept below it")
         });
@@ -196,10 +190,7 @@ impl<'t> CallTree<'t> {
 
     /// The calls above, innermost first, the call itself not included.
     pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
-        call.node(&self.arena)
-            .ancestors(&self.arena)
-            .skip(1)
-            .map(CallId::of)
+        call.node(&self.arena).ancestors(&self.arena).skip(1).map(CallId::of)
     }
 
     /// Whether `call` stands in the subtree of `above`, or is it.
@@ -265,8 +256,7 @@ impl<'t> CallTree<'t> {
 
     /// How long the call took; zero for roots.
     pub fn duration(&self, call: CallId) -> Nanos {
-        self.event(call)
-            .map_or(Nanos::ZERO, |event| self.trace.duration(event))
+        self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
     /// Time of a host call outside of the host calls directly below it.
@@ -298,8 +288,7 @@ impl<'t> CallTree<'t> {
 
     /// The call that launched a GPU event; `None` where the launch is not in the trace.
     pub fn launch(&self, gpu_event: CallId) -> Option<CallId> {
-        self.parent(gpu_event)
-            .filter(|&above| self.kind(above) != CallKind::Unlinked)
+        self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
     /// The `nn.Module` calls at or above a call, outermost first.
@@ -314,9 +303,7 @@ impl<'t> CallTree<'t> {
 
     /// The innermost `nn.Module` call at or above a call.
     pub fn module(&self, call: CallId) -> Option<CallId> {
-        std::iter::once(call)
-            .chain(self.ancestors(call))
-            .find(|&above| self.is_module(above))
+        std::iter::once(call).chain(self.ancestors(call)).find(|&above| self.is_module(above))
     }
 
     /// Whether the call is a frame of an `nn.Module`.

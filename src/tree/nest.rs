@@ -59,12 +59,7 @@ impl<'a> Planter<'a> {
             noise: 0,
             artefacts: 0,
         };
-        Planter {
-            trace,
-            launched,
-            planted,
-            stack: Vec::new(),
-        }
+        Planter { trace, launched, planted, stack: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Planted {
@@ -112,12 +107,7 @@ impl<'a> Planter<'a> {
                 | Category::UserAnnotation
                 | Category::GpuUserAnnotation => 1,
             };
-            (
-                trace.start(call),
-                std::cmp::Reverse(trace.end(call)),
-                rank,
-                call,
-            )
+            (trace.start(call), std::cmp::Reverse(trace.end(call)), rank, call)
         });
     }
 
@@ -181,10 +171,7 @@ impl<'a> Planter<'a> {
 /// The host calls of each thread, in file order.
 fn host_calls(trace: &Trace) -> Vec<Vec<EventId>> {
     let mut calls = vec![Vec::new(); trace.threads().len()];
-    for event in trace
-        .events()
-        .filter(|&event| trace.category(event).is_host_call())
-    {
+    for event in trace.events().filter(|&event| trace.category(event).is_host_call()) {
         calls[trace.thread_of(event).index()].push(event);
     }
     calls

@@ -22,10 +22,7 @@ pub(super) fn find(trace: &Trace) -> Vec<Step> {
             // The 2021 profiler recorded steps as operators.
             let kind = trace.category(event);
             let host = kind == Category::UserAnnotation || kind == Category::CpuOp;
-            let number = trace
-                .name(event)
-                .strip_prefix("ProfilerStep#")
-                .filter(|_| host)?;
+            let number = trace.name(event).strip_prefix("ProfilerStep#").filter(|_| host)?;
             Some(Step {
                 number: number.parse().ok()?,
                 start: trace.start(event),

@@ -67,14 +67,9 @@ impl Gap<'_, '_, '_> {
     fn kept(&mut self, side: Side, at: usize, call: u32, inner: &[(u32, u32)]) -> u32 {
         let others = self.runs[side.other()];
         let middle = at * others.len() / self.runs[side].len();
-        let from = middle
-            .saturating_sub(PARTNERS / 2)
-            .min(others.len().saturating_sub(PARTNERS));
+        let from = middle.saturating_sub(PARTNERS / 2).min(others.len().saturating_sub(PARTNERS));
         let near = &others[from..(from + PARTNERS).min(others.len())];
-        near.iter()
-            .map(|&other| self.rename_worth(side, call, other, inner))
-            .max()
-            .unwrap_or(0)
+        near.iter().map(|&other| self.rename_worth(side, call, other, inner)).max().unwrap_or(0)
     }
 
     fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: &[(u32, u32)]) -> u32 {
@@ -82,10 +77,7 @@ impl Gap<'_, '_, '_> {
         if mine.kinds[call as usize] != theirs.kinds[other as usize] {
             return 0;
         }
-        let bonus = match (
-            mine.arguments[call as usize],
-            theirs.arguments[other as usize],
-        ) {
+        let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
             (0, 0) => 1,
             (a, b) if a == b => 2,
             _ => 0,
@@ -97,11 +89,7 @@ impl Gap<'_, '_, '_> {
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
         let aligned = sequence::align(self);
-        aligned
-            .pairs
-            .into_iter()
-            .map(|(a, b)| (runs.baseline[a], runs.candidate[b]))
-            .collect()
+        aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
@@ -136,9 +124,7 @@ impl Gap<'_, '_, '_> {
                 .collect()
         };
         let theirs = words(self.trees.candidate.name(CallId(b)));
-        words(self.trees.baseline.name(CallId(a)))
-            .iter()
-            .any(|word| theirs.contains(word))
+        words(self.trees.baseline.name(CallId(a))).iter().any(|word| theirs.contains(word))
     }
 
     /// What is below a call, without its name: equal for a call and its renamed partner.
@@ -146,8 +132,7 @@ impl Gap<'_, '_, '_> {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);
         for child in outline.children(call) {
-            body = body.rotate_left(7)
-                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            body = body.rotate_left(7) ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         body
     }
@@ -168,9 +153,6 @@ impl Compare for Gap<'_, '_, '_> {
 
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
         let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
-        (
-            of(Side::Baseline, &self.runs.baseline[a]),
-            of(Side::Candidate, &self.runs.candidate[b]),
-        )
+        (of(Side::Baseline, &self.runs.baseline[a]), of(Side::Candidate, &self.runs.candidate[b]))
     }
 }

@@ -77,15 +77,7 @@ impl Aligner<'_, '_> {
     fn pair_in_place(&mut self, a: u32, b: u32) {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let same = x.keys[a as usize] == y.keys[b as usize];
-        self.pair(
-            a,
-            b,
-            if same {
-                Relation::Same
-            } else {
-                Relation::Renamed
-            },
-        );
+        self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
     }
 
     /// Works off the queue.
@@ -109,10 +101,7 @@ impl Aligner<'_, '_> {
         let identical = x.exact[a as usize] == y.exact[b as usize]
             && mine.len() == theirs.len()
             && x.keys[mine.clone()] == y.keys[theirs.clone()]
-            && mine
-                .clone()
-                .zip(theirs.clone())
-                .all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
+            && mine.clone().zip(theirs.clone()).all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
         if identical {
             for (i, j) in mine.zip(theirs).skip(1) {
                 self.pairing.partners.baseline[i] = j as u32;
@@ -170,10 +159,7 @@ impl Aligner<'_, '_> {
 
     fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
         let tree = self.trees.baseline;
-        let first = lists
-            .baseline
-            .first()
-            .map(|&call| crate::tree::CallId(call));
+        let first = lists.baseline.first().map(|&call| crate::tree::CallId(call));
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 

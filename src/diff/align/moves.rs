@@ -21,23 +21,14 @@ impl Aligner<'_, '_> {
     /// Pairs free calls of equal token, first with first.
     fn pair_by(&mut self, lists: &PerSide<Vec<u32>>, token: impl Fn(&Self, Side, u32) -> u64) {
         let mut waiting: FxHashMap<u64, VecDeque<u32>> = FxHashMap::default();
-        for &call in lists
-            .candidate
-            .iter()
-            .filter(|&&call| self.may_move(Side::Candidate, call))
-        {
-            waiting
-                .entry(token(self, Side::Candidate, call))
-                .or_default()
-                .push_back(call);
+        for &call in lists.candidate.iter().filter(|&&call| self.may_move(Side::Candidate, call)) {
+            waiting.entry(token(self, Side::Candidate, call)).or_default().push_back(call);
         }
         for &call in &lists.baseline {
             if !self.may_move(Side::Baseline, call) {
                 continue;
             }
-            let partner = waiting
-                .get_mut(&token(self, Side::Baseline, call))
-                .and_then(VecDeque::pop_front);
+            let partner = waiting.get_mut(&token(self, Side::Baseline, call)).and_then(VecDeque::pop_front);
             if let Some(partner) = partner {
                 self.pair(call, partner, Relation::Moved);
             }

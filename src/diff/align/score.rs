@@ -41,14 +41,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         launched_together: bool,
     ) -> Self {
         let launches_agree = launches_agree(outlines, lists);
-        Siblings {
-            trees,
-            outlines,
-            bags,
-            lists,
-            launches_agree,
-            launched_together,
-        }
+        Siblings { trees, outlines, bags, lists, launches_agree, launched_together }
     }
 
     fn calls(&self, a: usize, b: usize) -> (u32, u32) {
@@ -60,10 +53,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         if x.keys[a as usize] == y.keys[b as usize] {
             return 2 * TOKEN;
         }
-        match (
-            self.launched_together,
-            x.places[a as usize] == y.places[b as usize],
-        ) {
+        match (self.launched_together, x.places[a as usize] == y.places[b as usize]) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
             // ROCm 7.1 wrote copies as kernels, 7.2 as copies.
@@ -145,12 +135,7 @@ impl Compare for Siblings<'_, '_, '_> {
         let mut chosen = (Vec::new(), Vec::new());
         let mut most = 0;
         for level in levels {
-            let of = |side: Side| {
-                lists[side]
-                    .iter()
-                    .map(|&c| level(self.outlines[side], c))
-                    .collect()
-            };
+            let of = |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
             let tokens: (Vec<u64>, Vec<u64>) = (of(Side::Baseline), of(Side::Candidate));
             let shared = shared_tokens(&tokens.0, &tokens.1);
             if chosen.0.is_empty() || shared > 2 * most {
@@ -187,8 +172,5 @@ fn launches_agree(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>) -> FxHash
                 if side == Side::Baseline { 1 } else { -1 };
         }
     }
-    balance
-        .into_iter()
-        .map(|(key, difference)| (key, difference == 0))
-        .collect()
+    balance.into_iter().map(|(key, difference)| (key, difference == 0)).collect()
 }

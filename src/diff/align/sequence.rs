@@ -66,13 +66,9 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
         let corridor = corridor(compare, a.clone(), b.clone());
         aligned.cut_blocks = corridor.cut_blocks;
         let inner = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
-        aligned
-            .pairs
-            .extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
+        aligned.pairs.extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
     }
-    aligned
-        .pairs
-        .extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
+    aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
     aligned
 }
 
@@ -85,17 +81,11 @@ struct Corridor {
 fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Corridor {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
-        return Corridor {
-            rows: vec![(0, m); n + 1],
-            cut_blocks: 0,
-        };
+        return Corridor { rows: vec![(0, m); n + 1], cut_blocks: 0 };
     }
     let half = (CORRIDOR_CELLS / (n + m)).clamp(HALF_WIDTH.0, HALF_WIDTH.1);
     let (a_tokens, b_tokens) = compare.tokens(a, b);
-    let mut corridor = Corridor {
-        rows: vec![(m, 0); n + 1],
-        cut_blocks: 0,
-    };
+    let mut corridor = Corridor { rows: vec![(m, 0); n + 1], cut_blocks: 0 };
     let mut widen = |row: usize, from: usize, to: usize| {
         let cell = &mut corridor.rows[row];
         cell.0 = cell.0.min(from.saturating_sub(half));
@@ -131,11 +121,7 @@ struct Block {
 fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for op in ops {
-        let (equal, a, b) = (
-            matches!(op, DiffOp::Equal { .. }),
-            op.old_range(),
-            op.new_range(),
-        );
+        let (equal, a, b) = (matches!(op, DiffOp::Equal { .. }), op.old_range(), op.new_range());
         match blocks.last_mut() {
             Some(last) if !last.equal && !equal => {
                 last.a.end = a.end.max(last.a.end);
@@ -179,9 +165,7 @@ fn best_path(
             Some(offset)
         })
         .collect();
-    let cells = offsets.last().map_or(0, |last| {
-        last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1
-    });
+    let cells = offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
     let mut steps = vec![Step::SkipB; cells];
     let mut above: Vec<i64> = Vec::new();
     let mut above_from = 0;
@@ -294,9 +278,8 @@ mod tests {
         let step = "abcdefghij".repeat(200);
         let b = format!("{step}{}{step}", "x".repeat(2500));
         let a = step.repeat(2);
-        let expected: Vec<_> = (0..4000)
-            .map(|i| (i, if i < 2000 { i } else { i + 2500 }))
-            .collect();
+        let expected: Vec<_> =
+            (0..4000).map(|i| (i, if i < 2000 { i } else { i + 2500 })).collect();
         assert_eq!(pairs(&a, &b), expected);
     }
 }
