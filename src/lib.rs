@@ -1,6 +1,7 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 
 pub mod error;
+pub mod model;
 pub mod side;
 pub mod trace;
 
