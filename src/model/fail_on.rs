@@ -288,9 +288,10 @@ impl fmt::Display for Failure {
         if let Some(kernel_type) = &self.kernel_type {
             write!(f, "{kernel_type}: ")?;
         }
-        for (quantity, value) in &self.values {
-            write!(f, "{} {value:.1} %, ", quantity.label())?;
+        for (at, (quantity, value)) in self.values.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {value:.1} %", quantity.label())?;
         }
-        write!(f, "fails on {}", self.condition)
+        write!(f, " ({})", self.condition)
     }
 }

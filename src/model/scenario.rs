@@ -128,19 +128,29 @@ impl Scenario {
     pub fn compare(&self) -> Result<Comparison> {
         let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
         let trace = ModelTrace::read(&self.model_trace)?;
-        let prediction = Prediction::new(&trace, &mapping.unwrap_or_default());
         let profile = Profile::read(&self.profile)?;
-        let rows = compare::rows(&prediction, &profile, self.forward_passes);
-        Ok(Comparison {
+        Ok(self.compare_values(&trace, &mapping.unwrap_or_default(), &profile))
+    }
+
+    /// Compares what was read before; the paths of the scenario only stand in the report.
+    pub fn compare_values(
+        &self,
+        trace: &ModelTrace,
+        mapping: &OpMapping,
+        profile: &Profile,
+    ) -> Comparison {
+        let prediction = Prediction::new(trace, mapping);
+        let rows = compare::rows(&prediction, profile, self.forward_passes);
+        Comparison {
             scenario: self.clone(),
+            process: trace.process.clone(),
             ops: ModelOps { compared: prediction.ops, zero_cost: prediction.zero_cost_ops },
             profile_rows: profile.rows,
             total: compare::total(&rows),
             accuracy: accuracy::accuracy(&rows),
             rows,
             notes: joined([&trace.notes, &prediction.notes, &profile.notes]),
-            process: trace.process,
-        })
+        }
     }
 
     /// Compares, or says which file does not exist.

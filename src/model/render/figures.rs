@@ -37,8 +37,17 @@ fn is_shown_as_zero(value: f64) -> bool {
     value.abs() < 0.05
 }
 
-/// `1 op`, `2 ops`.
+/// `1 op`, `2 ops`, `2 passes`.
 pub(super) fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
+    let ending = match (count, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
+/// A figure inside a sentence, where an empty cell would read as a slip.
+pub(super) fn stated(figure: String) -> String {
+    if figure.is_empty() { "undefined".to_owned() } else { figure }
 }

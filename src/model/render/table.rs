@@ -74,18 +74,22 @@ pub(super) fn summary(comparison: &Comparison) -> [String; 2] {
         .iter()
         .map(|part| {
             let types = figures::counted(part.kernel_types as u64, "type");
-            format!("{} {} ({types})", part.status, figures::share(part.share_pct))
+            format!("{} {} ({types})", part.status, stated_share(part.share_pct))
         })
         .collect();
     [
         format!("coverage of the profile's time: {}", coverage.join(", ")),
         format!(
             "weighted error {}, total error {}, predicted but not in the profile {} µs",
-            figures::share(accuracy.weighted_error_pct),
-            figures::difference(comparison.total.error_pct()),
+            stated_share(accuracy.weighted_error_pct),
+            figures::stated(figures::difference(comparison.total.error_pct())),
             figures::micros(accuracy.model_only)
         ),
     ]
+}
+
+fn stated_share(percent: Option<f64>) -> String {
+    figures::stated(figures::share(percent))
 }
 
 /// What was read, in two lines: the model's side and the profile's.
