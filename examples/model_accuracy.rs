@@ -40,7 +40,7 @@ fn print_coverage(comparison: &Comparison) {
     println!("{}: of the profile's time the model has", comparison.scenario.name);
     for part in &comparison.accuracy.coverage {
         let share = part.share_pct.unwrap_or_default();
-        println!("  {:<10} {share:5.1} %  {} kernel types", part.status, part.kernel_types);
+        println!("  {:<10} {share:5.1} %  kernel types: {}", part.status, part.kernel_types);
     }
 }
 

@@ -23,13 +23,12 @@ fn failing(condition: &str) -> Vec<String> {
 
 #[test]
 fn a_row_fails_whichever_way_it_is_off() {
-    let names = failing("error>20%");
-    assert_eq!(names, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
-    assert_eq!(failing("error >= 20"), {
-        let mut more = names.clone();
-        more.splice(2..2, ["QuantBatchMatmulV3".to_owned(), "RmsNorm".to_owned()]);
-        more
-    });
+    let above = failing("error>20%");
+    assert_eq!(above, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
+    // Two rows are off by exactly 20 %.
+    let at_least = failing("error >= 20");
+    assert_eq!(at_least.len(), 5);
+    assert_eq!(at_least[2..4], ["QuantBatchMatmulV3", "RmsNorm"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use tracetree::model::{Comparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
 /// The folder with the real files, or a message that they are not here.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
     let folder =
         std::env::var_os("TRACETREE_TRACES").map(|folder| PathBuf::from(folder).join("model"));

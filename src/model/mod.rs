@@ -40,6 +40,7 @@ mod micros;
 mod predict;
 mod process;
 mod profile;
+mod quantity;
 mod render;
 mod scenario;
 mod scenario_file;
@@ -49,14 +50,20 @@ mod trace;
 
 pub use accuracy::{Accuracy, CONTRIBUTORS, Contributor, Coverage, RowId};
 pub use compare::{Amounts, Row};
-pub use fail_on::{FailOn, Failure, Quantity, failures};
+pub use fail_on::{FailOn, Failure, failures};
 pub use kernel_type::KernelType;
 pub use mapping::{Lowering, OpMapping};
 pub use predict::{PredictedKernel, Prediction};
 pub use process::ModelProcess;
 pub use profile::{MeasuredKernel, Profile, ProfileRows};
+pub use quantity::Quantity;
 pub use render::{Format, render};
 pub use scenario::{Comparison, ForwardPasses, ModelOps, Outcome, Scenario};
 pub use scenario_file::{read_scenarios, scenarios_from_bytes};
 pub use status::Status;
 pub use trace::{ModelOp, ModelTrace, Source};
+
+/// Compiles the programs of the page that documents this module.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/model-diff.md")]
+pub struct Page;
