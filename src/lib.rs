@@ -1,7 +1,9 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 
+pub mod analysis;
 pub mod diff;
 pub mod error;
+pub mod report;
 pub mod side;
 pub mod trace;
 pub mod tree;

@@ -182,25 +182,19 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper of its two parents: a wrapper where one stands between.
+/// The parent of a pair is the deeper of the two nodes above it: a wrapper where one stands between.
 fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
-    let above = |side: Side, call: CallId| {
-        let parent = trees[side].parent(call);
-        match side {
-            Side::Baseline => parent.map_or(NONE, |parent| parent.0),
-            Side::Candidate => parent.map_or(NONE, |parent| of_candidate[parent.index()]),
-        }
-    };
+    let above = Above { trees, nodes, of_candidate };
     nodes
         .iter()
         .map(|&node| match node {
-            MergedNode::Only(side, call) => above(side, call),
+            MergedNode::Only(side, call) => {
+                trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))
+            }
             MergedNode::Both(a, b) => {
-                let (first, second) = (above(Side::Baseline, a), above(Side::Candidate, b));
-                let wrapped = |draft: u32| {
-                    draft != NONE && matches!(nodes[draft as usize], MergedNode::Only(Side::Candidate, _))
-                };
-                match first == NONE || (wrapped(second) && is_above(trees.candidate, nodes, of_candidate, first, second)) {
+                let first = above.of_pair(Side::Baseline, a, b);
+                let second = above.of_pair(Side::Candidate, b, a);
+                match first == NONE || above.is_wrapper_below(second, first) {
                     true => second,
                     false => first,
                 }
@@ -209,18 +203,42 @@ fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[
         .collect()
 }
 
-/// Whether the draft `upper` stands above the candidate-only draft `lower`.
-fn is_above(
-    tree: &CallTree<'_>,
-    nodes: &[MergedNode],
-    of_candidate: &[u32],
-    upper: u32,
-    lower: u32,
-) -> bool {
-    let Some(call) = nodes[lower as usize].call(Side::Candidate) else {
-        return false;
-    };
-    tree.ancestors(call).map(|above| of_candidate[above.index()]).any(|draft| draft == upper)
+/// Looks for the node that a draft hangs below.
+struct Above<'a, 't> {
+    trees: PerSide<&'a CallTree<'t>>,
+    nodes: &'a [MergedNode],
+    of_candidate: &'a [u32],
+}
+
+impl Above<'_, '_> {
+    fn draft(&self, side: Side, call: CallId) -> u32 {
+        match side {
+            Side::Baseline => call.0,
+            Side::Candidate => self.of_candidate[call.index()],
+        }
+    }
+
+    /// The nearest node above `call` that is one-sided, or a pair that stands above both calls. A
+    /// renamed op may hold a call that stands beside its partner on the other side.
+    fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
+        self.trees[side]
+            .ancestors(call)
+            .map(|above| self.draft(side, above))
+            .find(|&draft| match self.nodes[draft as usize] {
+                MergedNode::Only(..) => true,
+                node @ MergedNode::Both(..) => node
+                    .call(side.other())
+                    .is_some_and(|above| self.trees[side.other()].is_below(partner, above)),
+            })
+            .unwrap_or(NONE)
+    }
+
+    /// Whether `lower` is a wrapper of the candidate that stands somewhere below `upper`.
+    fn is_wrapper_below(&self, lower: u32, upper: u32) -> bool {
+        lower != NONE
+            && matches!(self.nodes[lower as usize], MergedNode::Only(Side::Candidate, call)
+                if self.trees.candidate.ancestors(call).any(|above| self.of_candidate[above.index()] == upper))
+    }
 }
 
 /// Baseline order, with each candidate-only call behind the node before it in the candidate.

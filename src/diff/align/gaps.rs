@@ -20,6 +20,8 @@ use std::ops::Range;
 const PARTNERS: usize = 64;
 /// Letters that a word must have before two names that share it are taken for variants.
 const TELLING_WORD: usize = 5;
+/// Long words that tell nothing.
+const COMMON_WORDS: [&str; 5] = ["backward", "forward", "function", "native", "method"];
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
 pub(super) struct Gap<'a, 'b, 't> {
@@ -29,7 +31,7 @@ pub(super) struct Gap<'a, 'b, 't> {
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
-impl Gap<'_, '_, '_> {
+impl<'b> Gap<'_, 'b, '_> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
@@ -60,18 +62,55 @@ impl Gap<'_, '_, '_> {
         if 2 * opened < size(&inner) && 2 * opened < size(wanted) {
             return false;
         }
-        opened > 0 && opened > self.kept(side, at, call, &inner)
+        let partners = self.possible_partners(side, at);
+        opened > 0
+            && !partners.iter().any(|&other| self.rename_worth(side, call, other, &inner) >= opened)
     }
 
-    /// What would be paired if the call were kept and renamed.
-    fn kept(&mut self, side: Side, at: usize, call: u32, inner: &[(u32, u32)]) -> u32 {
+    /// The calls of the other run around the same place.
+    fn possible_partners(&self, side: Side, at: usize) -> &'b [u32] {
         let others = self.runs[side.other()];
         let middle = at * others.len() / self.runs[side].len();
         let from = middle.saturating_sub(PARTNERS / 2).min(others.len().saturating_sub(PARTNERS));
-        let near = &others[from..(from + PARTNERS).min(others.len())];
-        near.iter().map(|&other| self.rename_worth(side, call, other, inner)).max().unwrap_or(0)
+        &others[from..(from + PARTNERS).min(others.len())]
     }
 
+    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
+    /// `cudnn_convolution`, in order. What lies below them may stand beside them on the other side,
+    /// as the bias add does, so both are opened and aligned together with the rest of the gap.
+    pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
+        let runs = self.runs;
+        let mut found = Vec::new();
+        let mut from = 0;
+        for (at, &a) in runs.baseline.iter().enumerate() {
+            let near = self.possible_partners(Side::Baseline, at);
+            let next = (from..runs.candidate.len()).find(|&position| {
+                let b = runs.candidate[position];
+                near.contains(&b) && self.is_variant(a, b)
+            });
+            if let Some(position) = next {
+                found.push((a, runs.candidate[position]));
+                from = position + 1;
+            }
+        }
+        found
+    }
+
+    fn is_variant(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let works = |outline: &Outline, call: u32| {
+            outline.kinds[call as usize] == CallKind::Op && outline.gpu_path[call as usize]
+        };
+        if !works(x, a) || !works(y, b) || !self.names_are_alike(a, b) {
+            return false;
+        }
+        let holds = |bag: &[(u32, u32)], key: Option<u32>| bag.iter().any(|&(token, _)| Some(token) == key);
+        // A wrapper that is named after what it wraps is no variant of it.
+        !holds(&self.bags.below(Side::Baseline, a), y.tokens(b)[0])
+            && !holds(&self.bags.below(Side::Candidate, b), x.tokens(a)[0])
+    }
+
+    /// How much would be paired if the call were kept and renamed.
     fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: &[(u32, u32)]) -> u32 {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         if mine.kinds[call as usize] != theirs.kinds[other as usize] {
@@ -107,7 +146,7 @@ impl Gap<'_, '_, '_> {
         let alike = same_arguments || self.names_are_alike(a, b);
         let agrees = match larger {
             0 => same_arguments,
-            _ => 2 * shared >= larger || (alike && 4 * shared >= larger),
+            _ => 2 * shared >= larger || (alike && shared > 0),
         };
         match agrees {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
@@ -117,14 +156,9 @@ impl Gap<'_, '_, '_> {
 
     /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
     fn names_are_alike(&self, a: u32, b: u32) -> bool {
-        let words = |name: &'_ str| -> Vec<String> {
-            name.split(|c: char| !c.is_ascii_alphanumeric())
-                .filter(|word| word.len() >= TELLING_WORD)
-                .map(str::to_ascii_lowercase)
-                .collect()
-        };
-        let theirs = words(self.trees.candidate.name(CallId(b)));
-        words(self.trees.baseline.name(CallId(a))).iter().any(|word| theirs.contains(word))
+        let theirs = telling_words(self.trees.candidate.name(CallId(b)));
+        let mine = telling_words(self.trees.baseline.name(CallId(a)));
+        mine.iter().any(|word| theirs.contains(word))
     }
 
     /// What is below a call, without its name: equal for a call and its renamed partner.
@@ -136,6 +170,15 @@ impl Gap<'_, '_, '_> {
         }
         body
     }
+}
+
+/// The long words of the last part of a name, in lower case.
+fn telling_words(name: &str) -> Vec<String> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    last.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .filter(|word| word.len() >= TELLING_WORD && !COMMON_WORDS.contains(&word.as_str()))
+        .collect()
 }
 
 impl Compare for Gap<'_, '_, '_> {

@@ -63,11 +63,17 @@ impl Aligner<'_, '_> {
         self.pairing.partners[side][call as usize] == NONE
     }
 
-    fn pair(&mut self, a: u32, b: u32, relation: Relation) {
+    /// Makes two calls partners.
+    fn link(&mut self, a: u32, b: u32, relation: Relation) {
         self.pairing.partners.baseline[a as usize] = b;
         self.pairing.partners.candidate[b as usize] = a;
         self.pairing.relations.baseline[a as usize] = relation;
         self.pairing.relations.candidate[b as usize] = relation;
+    }
+
+    /// Makes two calls partners and lets their children be aligned.
+    fn pair(&mut self, a: u32, b: u32, relation: Relation) {
+        self.link(a, b, relation);
         if self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b) {
             self.queue.push((a, b));
         }
@@ -104,10 +110,7 @@ impl Aligner<'_, '_> {
             && mine.clone().zip(theirs.clone()).all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
         if identical {
             for (i, j) in mine.zip(theirs).skip(1) {
-                self.pairing.partners.baseline[i] = j as u32;
-                self.pairing.partners.candidate[j] = i as u32;
-                self.pairing.relations.baseline[i] = Relation::Same;
-                self.pairing.relations.candidate[j] = Relation::Same;
+                self.link(i as u32, j as u32, Relation::Same);
             }
         }
         identical
@@ -163,6 +166,24 @@ impl Aligner<'_, '_> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
+    /// Pairs variants of one op, and returns the gap with both opened.
+    fn pair_variants(
+        &mut self,
+        gap: &PerSide<Vec<u32>>,
+        variants: &[(u32, u32)],
+    ) -> PerSide<Vec<u32>> {
+        for &(a, b) in variants {
+            self.link(a, b, Relation::Renamed);
+        }
+        PerSide::from_fn(|side| {
+            let open = |&call: &u32| match self.is_free(side, call) {
+                true => vec![call],
+                false => self.outlines[side].children(call),
+            };
+            gap[side].iter().flat_map(open).collect()
+        })
+    }
+
     fn fill_gap(
         &mut self,
         gap: PerSide<Vec<u32>>,
@@ -177,6 +198,11 @@ impl Aligner<'_, '_> {
                 bags: &mut self.bags,
                 runs: gap.as_ref().map(Vec::as_slice),
             };
+            let variants = view.variants();
+            if !variants.is_empty() {
+                work.push(self.pair_variants(&gap, &variants));
+                return;
+            }
             if let Some(opened) = view.opened() {
                 work.push(opened);
                 return;
