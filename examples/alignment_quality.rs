@@ -42,10 +42,7 @@ fn main() -> ExitCode {
 
 impl Request {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Request, Error> {
-        let mut request = Request {
-            seed: 1,
-            ..Request::default()
-        };
+        let mut request = Request { seed: 1, ..Request::default() };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--seed" => {
@@ -56,11 +53,7 @@ impl Request {
                 _ => request.traces.push(argument),
             }
         }
-        if request.traces.is_empty() {
-            Err(Error::other(USAGE))
-        } else {
-            Ok(request)
-        }
+        if request.traces.is_empty() { Err(Error::other(USAGE)) } else { Ok(request) }
     }
 }
 
@@ -69,21 +62,13 @@ fn run(request: &Request) -> Result<(), Error> {
     for path in &request.traces {
         let recording = Recording::read(&unpacked(Path::new(path))?)
             .ok_or_else(|| Error::other(format!("{path}: no trace (expected a Kineto trace)")))?;
-        writeln!(
-            out,
-            "{path}: {} events, seed {}",
-            recording.events.len(),
-            request.seed
-        )?;
+        writeln!(out, "{path}: {} events, seed {}", recording.events.len(), request.seed)?;
         writeln!(
             out,
             "{:<30} {:<10} {:^15} {:^15} {:>7}",
             "change", "mode", "GPU path", "host calls", "exact"
         )?;
-        for change in Change::all()
-            .iter()
-            .filter(|change| change.label().contains(&request.only))
-        {
+        for change in Change::all().iter().filter(|change| change.label().contains(&request.only)) {
             for &mode in Mode::of(&recording) {
                 let scores =
                     measure(&recording, change, mode, request.seed).map_err(Error::other)?;
@@ -105,12 +90,7 @@ fn print_row(
     match scores {
         None => writeln!(out, "nothing to change so"),
         Some(Scores { gpu_path, host }) => {
-            let exact = if gpu_path.true_pairs > 0 {
-                gpu_path
-            } else {
-                host
-            }
-            .exactness();
+            let exact = if gpu_path.true_pairs > 0 { gpu_path } else { host }.exactness();
             writeln!(out, "{} {} {exact:>7.4}", both(&gpu_path), both(&host))
         }
     }

@@ -3,6 +3,7 @@
 pub mod analysis;
 pub mod diff;
 pub mod error;
+pub mod model;
 pub mod report;
 pub mod side;
 pub mod trace;

@@ -55,11 +55,7 @@ fn real() {
                 println!("NOT {f:?}");
                 continue;
             };
-            println!(
-                "=== {f:?} {} events, read {:?}",
-                recording.events.len(),
-                t0.elapsed()
-            );
+            println!("=== {f:?} {} events, read {:?}", recording.events.len(), t0.elapsed());
             for change in Change::all() {
                 let t0 = std::time::Instant::now();
                 let Some(changed) = change.apply(&recording, &mut SplitMix::new(1)) else {

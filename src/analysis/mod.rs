@@ -36,7 +36,8 @@ impl<'d> Analysis<'d> {
         let mut notes = Notes::default();
         if measure == Measure::HostSelfTime {
             notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
-                "neither trace has GPU events: the tables account the host self time of ops".to_owned()
+                "neither trace has GPU events: the tables account the host self time of ops"
+                    .to_owned()
             });
         }
         Analysis { diff, measure, rows, row_of, account, notes }
@@ -120,7 +121,8 @@ impl<'d> Analysis<'d> {
     pub fn lowest_common_name(&self, row: &Row) -> &'d str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
-        let side = if node.call(Side::Baseline).is_some() { Side::Baseline } else { Side::Candidate };
+        let side =
+            if node.call(Side::Baseline).is_some() { Side::Baseline } else { Side::Candidate };
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
@@ -146,6 +148,8 @@ impl<'d> Analysis<'d> {
     /// The op that launched a GPU event, or that a host event is: the nearest op at or above.
     pub fn op_of(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
-        std::iter::once(call).chain(tree.ancestors(call)).find(|&above| tree.kind(above) == CallKind::Op)
+        std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .find(|&above| tree.kind(above) == CallKind::Op)
     }
 }

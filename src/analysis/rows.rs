@@ -151,7 +151,9 @@ fn fill(diff: &TraceDiff<'_>, measure: Measure, row: &mut Row) {
         row.events[side].sort_by_key(|&call| (span(call), call));
         row.time[side] = row.events[side].iter().map(|&call| measure.time(tree, call)).sum();
         row.busy[side] = match measure {
-            Measure::GpuTime => busy_time(row.events[side].iter().map(|&call| span(call)).collect()),
+            Measure::GpuTime => {
+                busy_time(row.events[side].iter().map(|&call| span(call)).collect())
+            }
             Measure::HostSelfTime => row.time[side],
         };
         if let Some(call) = row.calls[side] {
@@ -171,10 +173,14 @@ fn sort(
         Side::BOTH.iter().find_map(|&side| row.calls[side].map(|call| diff.merged().of(side, call)))
     };
     let name = |row: &Row| {
-        Side::BOTH.iter().find_map(|&side| row.events[side].first().map(|&call| diff.tree(side).name(call)))
+        Side::BOTH
+            .iter()
+            .find_map(|&side| row.events[side].first().map(|&call| diff.tree(side).name(call)))
     };
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&at| (rows[at].kind == RowKind::Unlinked, place(&rows[at]), name(&rows[at]), at));
+    order.sort_by_key(|&at| {
+        (rows[at].kind == RowKind::Unlinked, place(&rows[at]), name(&rows[at]), at)
+    });
     let mut new_id = vec![0; rows.len()];
     for (new, &old) in order.iter().enumerate() {
         new_id[old] = new as u32;

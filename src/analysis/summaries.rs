@@ -79,7 +79,9 @@ impl Analysis<'_> {
             add(&mut group.sums, row);
         }
         let mut groups: Vec<UniqueArgsSummary> = groups.into_values().collect();
-        groups.sort_by(|a, b| order(&a.sums).cmp(&order(&b.sums)).then(a.first_row.cmp(&b.first_row)));
+        groups.sort_by(|a, b| {
+            order(&a.sums).cmp(&order(&b.sums)).then(a.first_row.cmp(&b.first_row))
+        });
         groups
     }
 
@@ -112,11 +114,13 @@ impl Analysis<'_> {
         lowering.time += row.time[side];
         for &event in &row.events[side] {
             let time = self.measure.time(tree, event);
-            let mut count = |names: fn(&mut LoweringSide) -> &mut BTreeMap<String, (u64, Nanos)>, name: &str| {
-                let entry = names(lowering).entry(name.to_owned()).or_default();
-                entry.0 += 1;
-                entry.1 += time;
-            };
+            let mut count =
+                |names: fn(&mut LoweringSide) -> &mut BTreeMap<String, (u64, Nanos)>,
+                 name: &str| {
+                    let entry = names(lowering).entry(name.to_owned()).or_default();
+                    entry.0 += 1;
+                    entry.1 += time;
+                };
             count(|side| &mut side.kernels, tree.name(event));
             if let Some(op) = self.op_of(side, event) {
                 count(|side| &mut side.ops, tree.name(op));

@@ -8,8 +8,12 @@ use tracetree::{Error, ErrorKind, PerSide, Result};
 /// Reads both traces of a comparison.
 pub(super) fn pair(paths: PerSide<&Path>, console: &Console) -> Result<PerSide<Trace>> {
     if paths.baseline == Path::new("-") && paths.candidate == Path::new("-") {
-        return Err(Error::new(ErrorKind::Usage, "-", "standard input can be only one of the traces")
-            .remedy("give the other one as a file"));
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "-",
+            "standard input can be only one of the traces",
+        )
+        .remedy("give the other one as a file"));
     }
     let spinner = console.shows_progress().then(|| {
         let spinner = indicatif::ProgressBar::new_spinner().with_message("reading the traces");

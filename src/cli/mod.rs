@@ -2,6 +2,7 @@
 
 mod diff;
 mod load;
+mod model_diff;
 mod output;
 mod summary;
 mod tree;
@@ -19,6 +20,8 @@ enum Outcome {
     Done = 0,
     /// The differences that the user asked to be told of by exit code.
     Differences = 1,
+    /// An input of several is missing, under `--strict`.
+    Missing = 2,
 }
 
 /// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
@@ -53,6 +56,8 @@ enum Command {
     Tree(tree::TreeArgs),
     /// Find the event of the other trace that corresponds to one.
     Uid(uid::UidArgs),
+    /// Compare a performance model's predicted trace with a measured kernel profile.
+    ModelDiff(model_diff::ModelDiffArgs),
 }
 
 /// Runs the command line.
@@ -78,6 +83,7 @@ impl Command {
             Command::Diff(args) => diff::run(args, console),
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
+            Command::ModelDiff(args) => model_diff::run(args, console),
         }
     }
 }

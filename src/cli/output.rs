@@ -32,7 +32,10 @@ impl Console {
 
     /// Writes a result to stdout. A reader that closes the pipe early (`| head`) ends the program
     /// without an error.
-    pub(super) fn print(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    pub(super) fn print(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
         let mut buffered = io::BufWriter::with_capacity(1 << 16, &mut self.out);
         let written = write(&mut buffered).and_then(|()| buffered.flush());
         written.map_err(|error| {
@@ -49,14 +52,19 @@ impl Console {
     /// A line to stderr that `--quiet` drops. A closed stderr is no reason to stop.
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(self.err, "{line}");
+            self.tell(line);
         }
+    }
+
+    /// A line to stderr whatever the user wants to see.
+    pub(super) fn tell(&mut self, line: &str) {
+        let _ = writeln!(self.err, "tracetree: {line}");
     }
 
     /// Why the program stops.
     pub(super) fn error(&mut self, error: &Error) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
-        let _ = writeln!(self.err, "{style}error{style:#}: {error}");
+        self.tell(&format!("{style}error{style:#}: {error}"));
     }
 
     /// Whether a moving progress bar makes sense.

@@ -34,10 +34,11 @@ fn totals(analysis: &Analysis<'_>, summary: &Summary, out: &mut dyn Write) -> io
         "host_self_time" => "host self time of ops",
         _ => "GPU time",
     };
-    let mut line = |title: &str, pick: fn(&tracetree::analysis::Totals) -> Nanos| -> io::Result<()> {
-        let time = PerSide::from_fn(|side| pick(&totals[side]));
-        writeln!(out, "{title:<24}{}", figures(time))
-    };
+    let mut line =
+        |title: &str, pick: fn(&tracetree::analysis::Totals) -> Nanos| -> io::Result<()> {
+            let time = PerSide::from_fn(|side| pick(&totals[side]));
+            writeln!(out, "{title:<24}{}", figures(time))
+        };
     line(title, |totals| totals.time)?;
     line("  busy (union)", |totals| totals.busy)?;
     if Side::BOTH.iter().any(|&side| totals[side].unlinked > Nanos::ZERO) {
@@ -89,7 +90,13 @@ fn names(analysis: &Analysis<'_>, top: usize, width: usize, out: &mut dyn Write)
         "largest differences", "rows", "trace1 ms", "trace2 ms", "diff ms", "ratio"
     )?;
     for group in groups.iter().take(top) {
-        writeln!(out, "{:<room$} {:>6} {}", shorten(&group.name, room), group.row_count, figures(group.time))?;
+        writeln!(
+            out,
+            "{:<room$} {:>6} {}",
+            shorten(&group.name, room),
+            group.row_count,
+            figures(group.time)
+        )?;
     }
     if groups.len() > top {
         writeln!(out, "… and {} more names", groups.len() - top)?;
@@ -116,8 +123,13 @@ fn points(analysis: &Analysis<'_>, width: usize, out: &mut dyn Write) -> io::Res
     writeln!(out)?;
     writeln!(out, "{} points of difference, {} with GPU work", all.len(), on_gpu_path.len())?;
     for point in on_gpu_path.iter().take(POINTS) {
-        let below = point.lowest_common.map_or("(nothing in common)".to_owned(), |id| label(analysis, analysis.diff().merged().node(id)));
-        let line = format!("  {}  below {below}", label(analysis, analysis.diff().merged().node(point.node)));
+        let below = point.lowest_common.map_or("(nothing in common)".to_owned(), |id| {
+            label(analysis, analysis.diff().merged().node(id))
+        });
+        let line = format!(
+            "  {}  below {below}",
+            label(analysis, analysis.diff().merged().node(point.node))
+        );
         writeln!(out, "{}", shorten(&line, width.max(40)))?;
     }
     Ok(())
@@ -126,7 +138,9 @@ fn points(analysis: &Analysis<'_>, width: usize, out: &mut dyn Write) -> io::Res
 fn label(analysis: &Analysis<'_>, node: MergedNode) -> String {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match node {
-        MergedNode::Both(a, b) if analysis.diff().relation(Side::Baseline, a) == Relation::Renamed => {
+        MergedNode::Both(a, b)
+            if analysis.diff().relation(Side::Baseline, a) == Relation::Renamed =>
+        {
             format!("{} | {}", name(Side::Baseline, a), name(Side::Candidate, b))
         }
         MergedNode::Both(a, _) => name(Side::Baseline, a).to_owned(),
@@ -172,7 +186,12 @@ pub(super) fn markdown(
     let total = PerSide::from_fn(|side| totals[side].time);
     line("**total**", analysis.rows().len() as u64, total, summary.ratio)?;
     for group in analysis.by_name().iter().take(top) {
-        line(&format!("`{}`", group.name.replace('`', "'")), group.row_count, group.time, group.ratio())?;
+        line(
+            &format!("`{}`", group.name.replace('`', "'")),
+            group.row_count,
+            group.time,
+            group.ratio(),
+        )?;
     }
     Ok(())
 }

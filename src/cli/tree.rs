@@ -49,7 +49,12 @@ fn print_tree(tree: &CallTree<'_>, args: &TreeArgs, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-fn print_call(tree: &CallTree<'_>, call: CallId, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+fn print_call(
+    tree: &CallTree<'_>,
+    call: CallId,
+    depth: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let name: String = tree.name(call).chars().filter(|c| !c.is_control()).collect();
     write!(out, "{:indent$}{name}", "", indent = 2 * depth)?;
     if let Some(event) = tree.event(call) {

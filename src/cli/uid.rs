@@ -46,7 +46,12 @@ pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
     }
 }
 
-fn from_traces(paths: PerSide<&PathBuf>, side: Side, uid: Uid, console: &mut Console) -> Result<Outcome> {
+fn from_traces(
+    paths: PerSide<&PathBuf>,
+    side: Side,
+    uid: Uid,
+    console: &mut Console,
+) -> Result<Outcome> {
     let traces = load::pair(paths.map(PathBuf::as_path), console)?;
     let trees = traces.as_ref().map(|trace| CallTree::build(trace));
     let diff = TraceDiff::align(trees.as_ref());
@@ -67,7 +72,11 @@ fn unknown(path: &Path, side: Side, uid: Uid) -> Error {
         .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
 }
 
-fn print(pair: &UidPair, traces: Option<&PerSide<Trace>>, console: &mut Console) -> Result<Outcome> {
+fn print(
+    pair: &UidPair,
+    traces: Option<&PerSide<Trace>>,
+    console: &mut Console,
+) -> Result<Outcome> {
     let text = |side: Side, uid: Option<Uid>| {
         let Some(uid) = uid else { return "-1".to_owned() };
         let trace = traces.map(|traces| &traces[side]);

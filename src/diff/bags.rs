@@ -38,11 +38,8 @@ impl<'a> Bags<'a> {
             self.scratch.extend(outline.tokens(below).iter().flatten());
         }
         self.scratch.sort_unstable();
-        let bag: Bag = self
-            .scratch
-            .chunk_by(|a, b| a == b)
-            .map(|run| (run[0], run.len() as u32))
-            .collect();
+        let bag: Bag =
+            self.scratch.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
         self.made[side].insert(call, bag.clone());
         bag
     }
@@ -52,7 +49,9 @@ impl<'a> Bags<'a> {
         let own = self.outlines[side].tokens(call);
         self.of(side, call)
             .iter()
-            .map(|&(token, count)| (token, count - own.iter().flatten().filter(|&&t| t == token).count() as u32))
+            .map(|&(token, count)| {
+                (token, count - own.iter().flatten().filter(|&&t| t == token).count() as u32)
+            })
             .filter(|&(_, count)| count > 0)
             .collect()
     }

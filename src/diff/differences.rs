@@ -65,7 +65,10 @@ impl TraceDiff<'_> {
         let mut above = self.merged().parent(id);
         while let Some(parent) = above {
             let common = Side::BOTH.iter().all(|&side| {
-                self.merged().node(parent).call(side).is_some_and(|call| self.relation(side, call).is_common())
+                self.merged()
+                    .node(parent)
+                    .call(side)
+                    .is_some_and(|call| self.relation(side, call).is_common())
             });
             if common {
                 break;

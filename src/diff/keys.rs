@@ -50,9 +50,8 @@ impl Keys {
         if slots.len() <= name.index() {
             slots.resize(name.index() + 1, None);
         }
-        *slots[name.index()].get_or_insert_with(|| {
-            self.intern(kind, &normalise(kind, tree.trace().text(name)))
-        })
+        *slots[name.index()]
+            .get_or_insert_with(|| self.intern(kind, &normalise(kind, tree.trace().text(name))))
     }
 
     /// A call that launched something and whose name says nothing is known by what it launched.
@@ -101,7 +100,8 @@ pub(super) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
 /// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
 /// `cudaStreamSynchronize` → `StreamSynchronize`.
 fn runtime_name(name: &str) -> Cow<'_, str> {
-    let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let rest =
+        ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     let is = |part: &str| rest.contains(part);
     Cow::Borrowed(if is("GraphLaunch") {
         "graph launch"
@@ -123,7 +123,10 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// `nn.Module: Linear_3` → `nn.Module: Linear`, `<built-in method add of type object at 0x7f…>` without the address.
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(class) = name.strip_prefix("nn.Module: ") {
-        let stem = class.rsplit_once('_').filter(|(_, number)| is_number(number)).map_or(class, |(stem, _)| stem);
+        let stem = class
+            .rsplit_once('_')
+            .filter(|(_, number)| is_number(number))
+            .map_or(class, |(stem, _)| stem);
         return Cow::Owned(format!("nn.Module: {stem}"));
     }
     match split_frame(name) {
@@ -161,7 +164,14 @@ fn without_install_prefix(path: &str) -> String {
     }
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
     match absolute {
-        true => path.rsplitn(3, '/').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/"),
+        true => path
+            .rsplitn(3, '/')
+            .take(2)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+            .join("/"),
         false => path,
     }
 }
@@ -195,7 +205,8 @@ fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while from < text.len() {
         let start = from + text[from..].find(|c: char| c.is_ascii_alphanumeric())?;
-        let length = text[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
+        let length =
+            text[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
         let word = &text[start..start + length];
         if is_address(word) || is_hash(word) {
             return Some((&text[..start], word, &text[start + length..]));
@@ -206,7 +217,8 @@ fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn is_address(word: &str) -> bool {
-    word.strip_prefix("0x").is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    word.strip_prefix("0x")
+        .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Inductor names graphs by the base-32 SHA-256 of their code, others by hexadecimal digests.
@@ -227,12 +239,18 @@ mod tests {
         assert_eq!(frame("nn.Module: Linear_3"), "nn.Module: Linear");
         assert_eq!(frame("nn.Module: My_Block_12"), "nn.Module: My_Block");
         assert_eq!(frame("nn.Module: Conv2d"), "nn.Module: Conv2d");
-        assert_eq!(frame("torch/nn/modules/module.py(1501): _call_impl"), "torch/nn/modules/module.py: _call_impl");
+        assert_eq!(
+            frame("torch/nn/modules/module.py(1501): _call_impl"),
+            "torch/nn/modules/module.py: _call_impl"
+        );
         assert_eq!(
             frame("/opt/venv/lib/python3.11/site-packages/timm/layers/mlp.py(40): forward"),
             "timm/layers/mlp.py: forward"
         );
-        assert_eq!(frame("/usr/lib/python3.10/threading.py(973): _bootstrap"), "threading.py: _bootstrap");
+        assert_eq!(
+            frame("/usr/lib/python3.10/threading.py(973): _bootstrap"),
+            "threading.py: _bootstrap"
+        );
         assert_eq!(frame("C:\\work\\net\\model.py(7): forward"), "net/model.py: forward");
         assert_eq!(
             frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
@@ -243,7 +261,12 @@ mod tests {
     #[test]
     fn runtime_calls_are_known_by_kind() {
         let call = |name| normalise(CallKind::Runtime, name).into_owned();
-        for name in ["hipLaunchKernel", "hipExtModuleLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernelEx"] {
+        for name in [
+            "hipLaunchKernel",
+            "hipExtModuleLaunchKernel",
+            "cudaLaunchKernelExC",
+            "cuLaunchKernelEx",
+        ] {
             assert_eq!(call(name), "launch");
         }
         assert_eq!(call("hipMemcpyWithStream"), call("cudaMemcpyAsync"));

@@ -98,7 +98,8 @@ impl MergedTree {
             of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
             ..MergedTree::default()
         };
-        let mut stack: Vec<(u32, u32, u32)> = children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
+        let mut stack: Vec<(u32, u32, u32)> =
+            children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
         while let Some((draft, parent, depth)) = stack.pop() {
             let id = merged.nodes.len() as u32;
             let node = drafts.nodes[draft as usize];
@@ -136,7 +137,8 @@ impl Drafts {
                 }
             });
         }
-        for call in trees.candidate.calls().filter(|call| partners.candidate[call.index()] == NONE) {
+        for call in trees.candidate.calls().filter(|call| partners.candidate[call.index()] == NONE)
+        {
             of_candidate[call.index()] = nodes.len() as u32;
             nodes.push(MergedNode::Only(Side::Candidate, call));
         }

@@ -146,7 +146,8 @@ impl<'t> TraceDiff<'t> {
 /// Whether the search takes these contents in this order.
 fn in_order(baseline: &Outline, candidate: &Outline) -> bool {
     let content = |outline: &Outline| {
-        let hashes: Vec<u64> = outline.roots().iter().map(|&root| outline.exact[root as usize]).collect();
+        let hashes: Vec<u64> =
+            outline.roots().iter().map(|&root| outline.exact[root as usize]).collect();
         (outline.len(), hashes)
     };
     (content(baseline), &baseline.exact) <= (content(candidate), &candidate.exact)

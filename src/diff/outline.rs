@@ -53,7 +53,11 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn new(tree: &CallTree<'_>, keys: &mut Keys, arguments: &mut ArgumentIds) -> Outline {
+    pub(super) fn new(
+        tree: &CallTree<'_>,
+        keys: &mut Keys,
+        arguments: &mut ArgumentIds,
+    ) -> Outline {
         let ids = arguments.of_trace(tree.trace());
         let argument = |call| {
             let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));

@@ -23,7 +23,9 @@ impl TraceDiff<'_> {
             let tree = self.trees[side];
             for call in tree.calls() {
                 let partner = self.partner(side, call);
-                let Some(event) = tree.event(call).filter(|_| side == Side::Baseline || partner.is_none()) else {
+                let Some(event) =
+                    tree.event(call).filter(|_| side == Side::Baseline || partner.is_none())
+                else {
                     continue;
                 };
                 let uid = Some(tree.trace().uid(event));
@@ -44,7 +46,10 @@ impl TraceDiff<'_> {
     ///
     /// `None` if the event has no partner, or is no part of the tree.
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
-        let call = self.trees[side].trace().event_at(uid).and_then(|event| self.trees[side].call_of(event))?;
+        let call = self.trees[side]
+            .trace()
+            .event_at(uid)
+            .and_then(|event| self.trees[side].call_of(event))?;
         let other = self.trees[side.other()];
         other.event(self.partner(side, call)?).map(|event| other.trace().uid(event))
     }

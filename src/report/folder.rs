@@ -18,7 +18,9 @@ pub(super) fn write_into(
             .remedy("name another folder with -o"));
     }
     let staging = Staging::create(folder)?;
-    files.par_iter().try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis))?;
+    files
+        .par_iter()
+        .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis))?;
     staging.move_into(folder, files)?;
     Ok(files.iter().map(|file| file.name).collect())
 }

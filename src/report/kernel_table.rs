@@ -38,7 +38,13 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     table.finish()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &Row, side: Side, event: CallId, busy: Nanos) -> Vec<String> {
+fn cells(
+    analysis: &Analysis<'_>,
+    row: &Row,
+    side: Side,
+    event: CallId,
+    busy: Nanos,
+) -> Vec<String> {
     let tree = analysis.tree(side);
     let trace = tree.trace();
     let op = analysis.op_of(side, event);
@@ -46,8 +52,11 @@ fn cells(analysis: &Analysis<'_>, row: &Row, side: Side, event: CallId, busy: Na
     let text = |pick: fn(&crate::trace::Arguments) -> crate::trace::TextId| {
         arguments.map_or_else(String::new, |arguments| trace.text(pick(arguments)).to_owned())
     };
-    let uid_of = |call: Option<CallId>| uid(call.and_then(|call| tree.event(call)).map(|event| trace.uid(event)));
-    let modules: Vec<&str> = tree.module_stack(event).iter().map(|&module| tree.name(module)).collect();
+    let uid_of = |call: Option<CallId>| {
+        uid(call.and_then(|call| tree.event(call)).map(|event| trace.uid(event)))
+    };
+    let modules: Vec<&str> =
+        tree.module_stack(event).iter().map(|&module| tree.name(module)).collect();
     vec![
         tree.name(event).to_owned(),
         op.map_or_else(String::new, |op| tree.name(op).to_owned()),

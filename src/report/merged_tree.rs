@@ -47,18 +47,27 @@ fn write_label(diff: &TraceDiff<'_>, node: MergedNode, out: &mut dyn Write) -> i
                 out.write_all(name(Side::Baseline, a).as_bytes())
             }
         },
-        MergedNode::Only(Side::Baseline, call) => write!(out, ">> trace1: {}", name(Side::Baseline, call)),
-        MergedNode::Only(Side::Candidate, call) => write!(out, "<< trace2: {}", name(Side::Candidate, call)),
+        MergedNode::Only(Side::Baseline, call) => {
+            write!(out, ">> trace1: {}", name(Side::Baseline, call))
+        }
+        MergedNode::Only(Side::Candidate, call) => {
+            write!(out, "<< trace2: {}", name(Side::Candidate, call))
+        }
     }
 }
 
 /// Control characters in a name would break the drawing, or the terminal that shows it.
 fn one_line(name: &str) -> Cow<'_, str> {
     match name.contains(char::is_control) {
-        true => Cow::Owned(name.chars().flat_map(|c| {
-            let shown: Vec<char> = if c.is_control() { c.escape_default().collect() } else { vec![c] };
-            shown
-        }).collect()),
+        true => Cow::Owned(
+            name.chars()
+                .flat_map(|c| {
+                    let shown: Vec<char> =
+                        if c.is_control() { c.escape_default().collect() } else { vec![c] };
+                    shown
+                })
+                .collect(),
+        ),
         false => Cow::Borrowed(name),
     }
 }

@@ -54,6 +54,10 @@ fn side_entry(side: &LoweringSide) -> SideEntry {
 fn named(counts: &BTreeMap<String, (u64, Nanos)>) -> Vec<Named> {
     counts
         .iter()
-        .map(|(name, &(count, time))| Named { name: name.clone(), count, time_us: time.as_micros() })
+        .map(|(name, &(count, time))| Named {
+            name: name.clone(),
+            count,
+            time_us: time.as_micros(),
+        })
         .collect()
 }

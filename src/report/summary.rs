@@ -133,7 +133,11 @@ fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
             .chain(tree.notes())
             .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
     };
-    let of_both = diff.notes().iter().chain(analysis.notes()).map(|note| SideNote { side: None, note: note.clone() });
+    let of_both = diff
+        .notes()
+        .iter()
+        .chain(analysis.notes())
+        .map(|note| SideNote { side: None, note: note.clone() });
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }
 

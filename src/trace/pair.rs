@@ -26,6 +26,7 @@ fn with_calls(trace: Trace) -> Result<Trace> {
         "nothing to compare: none of its {} events is a host call or ran on a GPU",
         trace.total_events()
     );
-    Err(Error::new(ErrorKind::NotATrace, trace.source(), message)
-        .remedy("record with torch.profiler and ProfilerActivity.CPU, and CUDA where there is a GPU"))
+    Err(Error::new(ErrorKind::NotATrace, trace.source(), message).remedy(
+        "record with torch.profiler and ProfilerActivity.CPU, and CUDA where there is a GPU",
+    ))
 }

@@ -57,29 +57,61 @@ impl Trace {
             .map_err(|e| Error::new(ErrorKind::Malformed, name, format!("not JSON: {e}")))?;
         let events = match &v {
             Value::Array(a) => a,
-            v => v.get_array("traceEvents").ok_or_else(|| Error::new(ErrorKind::NotATrace, name, "no traceEvents"))?,
+            v => v
+                .get_array("traceEvents")
+                .ok_or_else(|| Error::new(ErrorKind::NotATrace, name, "no traceEvents"))?,
         };
         let mut threads = std::collections::HashMap::new();
         let mut args_ids = std::collections::HashMap::new();
         for (i, e) in events.iter().enumerate() {
             let uid = Uid(i as u32);
-            let ns = |k: &str| e.get(k).map(|v| match v.as_f64() { Some(f) => Nanos((f * 1000.0).round() as i64), None => Nanos((v.as_str().and_then(|s| s.parse::<f64>().ok()).unwrap_or(0.0) * 1000.0).round() as i64)}).unwrap_or_default();
-            let txt = |k: &str| e.get(k).map(|v| v.as_str().map_or_else(|| v.encode(), str::to_owned)).unwrap_or_default();
+            let ns = |k: &str| {
+                e.get(k)
+                    .map(|v| match v.as_f64() {
+                        Some(f) => Nanos((f * 1000.0).round() as i64),
+                        None => Nanos(
+                            (v.as_str().and_then(|s| s.parse::<f64>().ok()).unwrap_or(0.0) * 1000.0)
+                                .round() as i64,
+                        ),
+                    })
+                    .unwrap_or_default()
+            };
+            let txt = |k: &str| {
+                e.get(k)
+                    .map(|v| v.as_str().map_or_else(|| v.encode(), str::to_owned))
+                    .unwrap_or_default()
+            };
             let cat = txt("cat");
             let ph = txt("ph");
             let key = (txt("pid"), txt("tid"));
-            let mut thread = |t: &mut Trace| *threads.entry(key.clone()).or_insert_with(|| {
-                let th = Thread { pid: t.texts.intern(&key.0), tid: t.texts.intern(&key.1), name: TextId::EMPTY };
-                t.threads.push(th);
-                ThreadId(t.threads.len() as u32 - 1)
-            });
+            let mut thread = |t: &mut Trace| {
+                *threads.entry(key.clone()).or_insert_with(|| {
+                    let th = Thread {
+                        pid: t.texts.intern(&key.0),
+                        tid: t.texts.intern(&key.1),
+                        name: TextId::EMPTY,
+                    };
+                    t.threads.push(th);
+                    ThreadId(t.threads.len() as u32 - 1)
+                })
+            };
             let args = e.get("args");
-            let int = |k: &str| args.and_then(|a| a.get(k)).and_then(|v| v.as_i64().or_else(|| v.as_str().and_then(|s| s.parse().ok())));
+            let int = |k: &str| {
+                args.and_then(|a| a.get(k))
+                    .and_then(|v| v.as_i64().or_else(|| v.as_str().and_then(|s| s.parse().ok())))
+            };
             t.total_events += 1;
             if ph == "s" || ph == "f" || ph == "t" {
                 let thread = thread(&mut t);
                 let category = t.texts.intern(&cat);
-                t.flows.push(FlowPoint { uid, id: e.get_i64("id").unwrap_or(0), category, end: if ph == "s" { FlowEnd::Start } else { FlowEnd::Finish }, thread, time: ns("ts") });
+                t.flows.push(FlowPoint {
+                    uid,
+                    id: e.get_i64("id").unwrap_or(0),
+                    category,
+                    end: if ph == "s" { FlowEnd::Start } else { FlowEnd::Finish },
+                    thread,
+                    time: ns("ts"),
+                });
                 continue;
             }
             if ph == "M" && txt("name") == "thread_name" {
@@ -87,7 +119,9 @@ impl Trace {
                 let n = args.and_then(|a| a.get_str("name")).unwrap_or("");
                 t.threads[th.index()].name = t.texts.intern(n);
             }
-            if ph != "X" { continue; }
+            if ph != "X" {
+                continue;
+            }
             let category = match cat.as_str() {
                 "cpu_op" | "Operator" => Category::CpuOp,
                 "python_function" => Category::PythonFunction,
@@ -108,20 +142,54 @@ impl Trace {
             t.event_threads.push(th);
             t.starts.push(ns("ts"));
             t.durations.push(ns("dur"));
-            let mut raw = |k: &str| args.and_then(|a| a.get(k)).map(|v| v.encode().replace(',', ", ")).map_or(TextId::EMPTY, |s| t.texts.intern(&s));
-            let mut a = Arguments { dims: raw("Input Dims"), types: raw("Input type"), strides: raw("Input Strides"), concrete: raw("Concrete Inputs") };
-            if a.dims == TextId::EMPTY { a.dims = raw("Input dims"); }
-            let aid = if a == Arguments::default() { u32::MAX } else { *args_ids.entry(a).or_insert_with(|| { t.arguments.push(a); t.arguments.len() as u32 - 1 }) };
+            let mut raw = |k: &str| {
+                args.and_then(|a| a.get(k))
+                    .map(|v| v.encode().replace(',', ", "))
+                    .map_or(TextId::EMPTY, |s| t.texts.intern(&s))
+            };
+            let mut a = Arguments {
+                dims: raw("Input Dims"),
+                types: raw("Input type"),
+                strides: raw("Input Strides"),
+                concrete: raw("Concrete Inputs"),
+            };
+            if a.dims == TextId::EMPTY {
+                a.dims = raw("Input dims");
+            }
+            let aid = if a == Arguments::default() {
+                u32::MAX
+            } else {
+                *args_ids.entry(a).or_insert_with(|| {
+                    t.arguments.push(a);
+                    t.arguments.len() as u32 - 1
+                })
+            };
             t.event_arguments.push(aid);
             if category.is_gpu() || category == Category::Runtime {
-                if let Some(c) = int("correlation") { t.correlations.push(id, c); }
+                if let Some(c) = int("correlation") {
+                    t.correlations.push(id, c);
+                }
             }
-            if let Some(c) = int("External id").or_else(|| int("external id")) { t.external_ids.push(id, c); }
+            if let Some(c) = int("External id").or_else(|| int("external id")) {
+                t.external_ids.push(id, c);
+            }
             if let Some(number) = int("Sequence number") {
-                t.sequences.push(id, Sequence { number, forward_thread: int("Fwd thread id").unwrap_or(0) });
+                t.sequences.push(
+                    id,
+                    Sequence { number, forward_thread: int("Fwd thread id").unwrap_or(0) },
+                );
             }
             if category.is_gpu() {
-                t.gpu_details.push(id, GpuDetails { device: int("device").unwrap_or(0), stream: int("stream").unwrap_or(0), bytes: None, graph_node: None, collective: TextId::EMPTY });
+                t.gpu_details.push(
+                    id,
+                    GpuDetails {
+                        device: int("device").unwrap_or(0),
+                        stream: int("stream").unwrap_or(0),
+                        bytes: None,
+                        graph_node: None,
+                        collective: TextId::EMPTY,
+                    },
+                );
             }
         }
         Ok(t)

@@ -36,7 +36,8 @@ impl CallTree<'_> {
             if sequence.forward_thread != 0 || sequence.number < 0 {
                 continue;
             }
-            let Some(call) = self.call_of(event).filter(|&call| self.kind(call) == CallKind::Op) else {
+            let Some(call) = self.call_of(event).filter(|&call| self.kind(call) == CallKind::Op)
+            else {
                 continue;
             };
             ops.entry((self.trace().thread_of(event), sequence.number))
@@ -59,7 +60,11 @@ impl CallTree<'_> {
             .filter(|(_, sequence)| sequence.forward_thread != 0 && sequence.number >= 0)
             .filter_map(|(event, sequence)| {
                 let call = self.call_of(event)?;
-                (!same_above(call, event)).then_some((call, sequence.number, sequence.forward_thread))
+                (!same_above(call, event)).then_some((
+                    call,
+                    sequence.number,
+                    sequence.forward_thread,
+                ))
             })
             .collect()
     }

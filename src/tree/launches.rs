@@ -37,7 +37,9 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     let mut launched = Launched::default();
     for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
         let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();
-        match launch.filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event)) {
+        match launch
+            .filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event))
+        {
             Some(launch) => launched.links.push((launch, event)),
             None => launched.unlinked.push(event),
         }

@@ -68,14 +68,16 @@ impl LinkGraph<'_> {
 
     /// All links as (from, to, kind), sorted.
     pub fn iter(&self) -> impl Iterator<Item = (CallId, CallId, LinkKind)> {
-        let mut edges: Vec<_> = self.graph.all_edges().map(|(a, b, &kind)| (CallId(a), CallId(b), kind)).collect();
+        let mut edges: Vec<_> =
+            self.graph.all_edges().map(|(a, b, &kind)| (CallId(a), CallId(b), kind)).collect();
         edges.sort();
         edges.into_iter()
     }
 
     /// Where the links of a call lead, sorted.
     pub fn targets(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
-        let mut targets: Vec<_> = self.graph.edges(call.0).map(|(_, to, &kind)| (CallId(to), kind)).collect();
+        let mut targets: Vec<_> =
+            self.graph.edges(call.0).map(|(_, to, &kind)| (CallId(to), kind)).collect();
         targets.sort();
         targets
     }
@@ -132,7 +134,9 @@ fn flow_links(tree: &CallTree<'_>) -> Vec<(CallId, CallId)> {
 /// Kineto draws an arrow at the exact start of the call that it belongs to; the innermost one wins.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
-    for event in trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu()) {
+    for event in
+        trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
+    {
         starts
             .entry((trace.thread_of(event), trace.start(event)))
             .and_modify(|held| {

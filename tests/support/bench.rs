@@ -74,11 +74,6 @@ pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
     let pairs = diff.uid_map().into_iter();
     Ok(pairs
-        .map(|pair| {
-            (
-                pair.baseline.map(|uid| uid.0),
-                pair.candidate.map(|uid| uid.0),
-            )
-        })
+        .map(|pair| (pair.baseline.map(|uid| uid.0), pair.candidate.map(|uid| uid.0)))
         .collect())
 }

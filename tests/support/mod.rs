@@ -1,9 +1,5 @@
 //! What several tests and examples share: traces made by hand, and traces changed in a known way.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "every test uses another part of it"
-)]
+#![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
 
 pub mod bench;
 pub mod changes;

@@ -75,19 +75,11 @@ struct Facts {
 impl Truth {
     /// The truth between a recording and a changed copy of it: equal origins are partners.
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
-        let origins = candidate
-            .events
-            .iter()
-            .zip(0..)
-            .filter(|(event, _)| event.kind != Kind::Other);
-        let partners: HashMap<u32, u32> = origins
-            .filter_map(|(event, at)| Some((event.origin?, at)))
-            .collect();
-        let pairs = baseline
-            .events
-            .iter()
-            .zip(0..)
-            .filter(|(event, _)| event.kind != Kind::Other);
+        let origins =
+            candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
+        let partners: HashMap<u32, u32> =
+            origins.filter_map(|(event, at)| Some((event.origin?, at))).collect();
+        let pairs = baseline.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
         Truth {
             baseline: Facts::of(baseline),
             candidate: Facts::of(candidate),
@@ -104,10 +96,8 @@ impl Truth {
 
     /// Scores a UID map. One-sided entries count where they should have been paired.
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
-        let map: Vec<(u32, u32)> = map
-            .into_iter()
-            .filter_map(|(one, two)| Some((one?, two?)))
-            .collect();
+        let map: Vec<(u32, u32)> =
+            map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
         Scores {
             gpu_path: self.score_group(&map, |one, two| {
                 self.baseline.in_gpu_path(one) || self.candidate.in_gpu_path(two)
@@ -164,9 +154,7 @@ impl Facts {
     }
 
     fn is_host(&self, at: u32) -> bool {
-        self.kinds
-            .get(at as usize)
-            .is_some_and(|kind| kind.is_host())
+        self.kinds.get(at as usize).is_some_and(|kind| kind.is_host())
     }
 
     fn in_gpu_path(&self, at: u32) -> bool {
@@ -196,15 +184,10 @@ fn classes(events: &[Event], forest: &Forest) -> Vec<u64> {
 /// A number for each event's subtree that equal subtrees share, whatever stands above them; names
 /// are equal when `plain` makes them so.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
-    let mut contents: Vec<u64> = events
-        .iter()
-        .map(|event| hash(&(plain(&event.name), likeness(event))))
-        .collect();
+    let mut contents: Vec<u64> =
+        events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
     for &at in forest.preorder.iter().rev() {
-        let below: Vec<u64> = forest.children[at]
-            .iter()
-            .map(|&child| contents[child])
-            .collect();
+        let below: Vec<u64> = forest.children[at].iter().map(|&child| contents[child]).collect();
         contents[at] = hash(&(contents[at], below));
     }
     contents
@@ -212,13 +195,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
 
 /// What two events must share to be alike, beside their names.
 fn likeness(event: &Event) -> u64 {
-    let keys = [
-        "Input Dims",
-        "Input dims",
-        "Input type",
-        "Input Strides",
-        "Concrete Inputs",
-    ];
+    let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
     hash(&(event.kind, arguments))
 }
@@ -255,9 +232,5 @@ fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
 }
 
 fn share(part: usize, whole: usize) -> f64 {
-    if whole == 0 {
-        1.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }

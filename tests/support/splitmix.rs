@@ -26,11 +26,7 @@ impl SplitMix {
 
     /// One of the items, if there are any.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        if items.is_empty() {
-            None
-        } else {
-            items.get(self.below(items.len()))
-        }
+        if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }
 
     /// `count` of the items, in an order that the seed decides; all of them if there are fewer.

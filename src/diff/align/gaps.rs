@@ -104,7 +104,8 @@ impl<'b> Gap<'_, 'b, '_> {
         if !works(x, a) || !works(y, b) || !self.names_are_alike(a, b) {
             return false;
         }
-        let holds = |bag: &[(u32, u32)], key: Option<u32>| bag.iter().any(|&(token, _)| Some(token) == key);
+        let holds =
+            |bag: &[(u32, u32)], key: Option<u32>| bag.iter().any(|&(token, _)| Some(token) == key);
         // A wrapper that is named after what it wraps is no variant of it.
         !holds(&self.bags.below(Side::Baseline, a), y.tokens(b)[0])
             && !holds(&self.bags.below(Side::Candidate, b), x.tokens(a)[0])
@@ -166,7 +167,8 @@ impl<'b> Gap<'_, 'b, '_> {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);
         for child in outline.children(call) {
-            body = body.rotate_left(7) ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            body = body.rotate_left(7)
+                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
         body
     }

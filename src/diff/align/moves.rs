@@ -28,7 +28,8 @@ impl Aligner<'_, '_> {
             if !self.may_move(Side::Baseline, call) {
                 continue;
             }
-            let partner = waiting.get_mut(&token(self, Side::Baseline, call)).and_then(VecDeque::pop_front);
+            let partner =
+                waiting.get_mut(&token(self, Side::Baseline, call)).and_then(VecDeque::pop_front);
             if let Some(partner) = partner {
                 self.pair(call, partner, Relation::Moved);
             }

@@ -135,7 +135,8 @@ impl Compare for Siblings<'_, '_, '_> {
         let mut chosen = (Vec::new(), Vec::new());
         let mut most = 0;
         for level in levels {
-            let of = |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
+            let of =
+                |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
             let tokens: (Vec<u64>, Vec<u64>) = (of(Side::Baseline), of(Side::Candidate));
             let shared = shared_tokens(&tokens.0, &tokens.1);
             if chosen.0.is_empty() || shared > 2 * most {

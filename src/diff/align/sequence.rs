@@ -165,7 +165,8 @@ fn best_path(
             Some(offset)
         })
         .collect();
-    let cells = offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
+    let cells =
+        offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
     let mut steps = vec![Step::SkipB; cells];
     let mut above: Vec<i64> = Vec::new();
     let mut above_from = 0;

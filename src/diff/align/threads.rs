@@ -61,7 +61,9 @@ impl Aligner<'_, '_> {
     fn rescue_split_threads(&mut self, roots: &PerSide<Vec<u32>>) {
         for side in Side::BOTH {
             for &root in &roots[side] {
-                if !self.is_free(side, root) || self.outlines[side].kinds[root as usize] != CallKind::Thread {
+                if !self.is_free(side, root)
+                    || self.outlines[side].kinds[root as usize] != CallKind::Thread
+                {
                     continue;
                 }
                 let mine = self.outlines[side].children(root);

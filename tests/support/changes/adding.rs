@@ -23,12 +23,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     let mut changed = recording.clone();
     changed.make_room(&rooms);
     for &(at, neighbour) in &spots {
-        maker.add(
-            at + rooms.before(at),
-            neighbour,
-            random,
-            &mut changed.events,
-        );
+        maker.add(at + rooms.before(at), neighbour, random, &mut changed.events);
     }
     Some(changed)
 }
@@ -44,24 +39,15 @@ pub(super) fn wrappers(
     let mut runs = Vec::new();
     for (parent, list) in forest.sibling_lists() {
         let host = |at: &usize| events[*at].kind.is_host() && events[*at].end > events[*at].start;
-        for (first, &at) in list
-            .iter()
-            .enumerate()
-            .filter(|&(_, &at)| events[at].kind == Kind::Op)
+        for (first, &at) in list.iter().enumerate().filter(|&(_, &at)| events[at].kind == Kind::Op)
         {
-            let run = list[first..]
-                .iter()
-                .copied()
-                .take_while(host)
-                .take(1 + random.below(3));
+            let run = list[first..].iter().copied().take_while(host).take(1 + random.below(3));
             runs.extend(run.last().map(|last| (parent, at, last)));
         }
     }
     let chosen = random.sample(&runs, portion(ops_of(recording, &forest).len(), percent));
     let wrappers = without_overlap(chosen, events).into_iter().enumerate();
-    let wrappers = wrappers
-        .map(|(number, run)| wrapper(number % 7, run, events))
-        .collect();
+    let wrappers = wrappers.map(|(number, run)| wrapper(number % 7, run, events)).collect();
     let mut changed = recording.clone();
     changed.insert(wrappers);
     (!runs.is_empty()).then_some(changed)
@@ -87,13 +73,7 @@ fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usiz
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
     let name = format!("wrapper::level_{number}");
-    let op = Event::new(
-        Kind::Op,
-        &events[first].category,
-        &name,
-        &events[first].lane,
-        span,
-    );
+    let op = Event::new(Kind::Op, &events[first].category, &name, &events[first].lane, span);
     (fills.map_or(first, |parent| parent + 1), op)
 }
 
@@ -129,54 +109,24 @@ impl<'a> OpMaker<'a> {
             .find(|&at| events[at].kind == Kind::Gpu && forest.parents[at].is_some());
         let launch =
             kernel.and_then(|kernel| Some((&events[forest.parents[kernel]?], &events[kernel])));
-        OpMaker {
-            events,
-            ops,
-            launch,
-            correlation: recording.free_correlation(),
-        }
+        OpMaker { events, ops, launch, correlation: recording.free_correlation() }
     }
 
     /// Adds an op that starts at `start` beside `neighbour`, every second time with a kernel.
     fn add(&mut self, start: i64, neighbour: usize, random: &mut SplitMix, to: &mut Vec<Event>) {
         let like = &self.events[self.ops[random.below(self.ops.len())]];
         let number = random.below(5);
-        let name = if random.below(2) == 0 {
-            &*like.name
-        } else {
-            &*format!("extra::op_{number}")
-        };
+        let name = if random.below(2) == 0 { &*like.name } else { &*format!("extra::op_{number}") };
         let lane = &self.events[neighbour].lane;
-        to.push(Event::new(
-            Kind::Op,
-            &like.category,
-            name,
-            lane,
-            (start, start + OP),
-        ));
+        to.push(Event::new(Kind::Op, &like.category, name, lane, (start, start + OP)));
         let Some((launch, kernel)) = self.launch.filter(|_| random.below(2) == 0) else {
             return;
         };
         let span = |(from, until)| (start + from, start + until);
-        let call = Event::new(
-            Kind::Runtime,
-            &launch.category,
-            &launch.name,
-            lane,
-            span(LAUNCH),
-        );
+        let call = Event::new(Kind::Runtime, &launch.category, &launch.name, lane, span(LAUNCH));
         let name = format!("extra_kernel_{number}");
-        let run = Event::new(
-            Kind::Gpu,
-            &kernel.category,
-            &name,
-            &kernel.lane,
-            span(KERNEL),
-        );
-        to.extend([
-            call.correlated(self.correlation),
-            run.correlated(self.correlation),
-        ]);
+        let run = Event::new(Kind::Gpu, &kernel.category, &name, &kernel.lane, span(KERNEL));
+        to.extend([call.correlated(self.correlation), run.correlated(self.correlation)]);
         self.correlation += 1;
     }
 }

@@ -17,9 +17,7 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     // Two layers that differ by their instance numbers alone cannot be told from a new numbering.
-    let contents = contents(events, &forest, |name| {
-        name.replace(|c: char| c.is_ascii_digit(), "")
-    });
+    let contents = contents(events, &forest, |name| name.replace(|c: char| c.is_ascii_digit(), ""));
     let lists = forest.sibling_lists().flat_map(|(_, list)| list.windows(2));
     let pairs: Vec<(usize, usize)> = lists
         .map(|pair| (pair[0], pair[1]))
@@ -39,15 +37,9 @@ pub(super) fn neighbours(
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
-    for event in changed
-        .events
-        .iter_mut()
-        .filter(|event| event.kind != Kind::Other)
-    {
+    for event in changed.events.iter_mut().filter(|event| event.kind != Kind::Other) {
         let lane = event.lane.clone();
-        let factor = *factors
-            .entry(lane)
-            .or_insert_with(|| 1000 + random.below(2000) as i64);
+        let factor = *factors.entry(lane).or_insert_with(|| 1000 + random.below(2000) as i64);
         event.start = event.start * factor / 1000;
         event.end = event.end * factor / 1000;
     }
@@ -89,9 +81,6 @@ fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recordi
 
 /// A thread id that the process does not use.
 fn free_lane(events: &[Event], beside: &Lane) -> Lane {
-    let used = events
-        .iter()
-        .filter_map(|event| event.lane.1.parse::<i64>().ok())
-        .max();
+    let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
     (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())
 }

@@ -31,10 +31,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
             break;
         }
         let fresh = mark_subtree(&forest, at, &mut marked);
-        let gone = fresh
-            .iter()
-            .filter(|&&at| recording.events[at].kind == Kind::Op)
-            .count();
+        let gone = fresh.iter().filter(|&&at| recording.events[at].kind == Kind::Op).count();
         missing = missing.saturating_sub(gone);
     }
     (!small.is_empty()).then(|| without(recording, &marked))
@@ -48,11 +45,8 @@ pub(super) fn only_calls(
 ) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
-    let inner: Vec<usize> = all
-        .iter()
-        .copied()
-        .filter(|&at| !forest.children[at].is_empty())
-        .collect();
+    let inner: Vec<usize> =
+        all.iter().copied().filter(|&at| !forest.children[at].is_empty()).collect();
     let chosen = random.sample(&inner, portion(all.len(), percent));
     mark_each(recording, &chosen)
 }
@@ -74,16 +68,9 @@ pub(super) fn launches(
 
 /// Ops whose subtrees are small enough to be taken out.
 fn small_ops(recording: &Recording, forest: &Forest) -> BTreeSet<usize> {
-    let calls = recording
-        .events
-        .iter()
-        .filter(|event| event.kind.is_host())
-        .count();
+    let calls = recording.events.iter().filter(|event| event.kind.is_host()).count();
     let small = |at: &usize| forest.sizes[*at] as usize * LARGEST_SUBTREE <= calls;
-    ops_of(recording, forest)
-        .into_iter()
-        .filter(small)
-        .collect()
+    ops_of(recording, forest).into_iter().filter(small).collect()
 }
 
 /// Marks what is below `root` and returns what was not marked before.

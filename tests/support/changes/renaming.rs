@@ -60,10 +60,7 @@ fn give_other_ids(event: &mut Event, shift: i64) {
         Arc::make_mut(&mut event.args).insert("External id".to_owned(), json!(id + shift));
     }
     if event.kind != Kind::Gpu {
-        event.lane = (
-            other_number(&event.lane.0, shift),
-            other_number(&event.lane.1, shift),
-        );
+        event.lane = (other_number(&event.lane.0, shift), other_number(&event.lane.1, shift));
     }
 }
 

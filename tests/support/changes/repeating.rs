@@ -13,24 +13,16 @@ const LARGEST_MODULE: usize = 10;
 /// Lets a module run a second time after itself, everywhere, as an instance of its own.
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
-    let places = random
-        .pick(&repeatable_modules(recording, &forest))?
-        .clone();
+    let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
     let subtrees: Vec<Vec<usize>> = places.iter().map(|&at| forest.subtree(at)).collect();
     let numbers = numbers_of(recording, subtrees.iter().flatten());
     let spans = places.iter().map(|&at| &recording.events[at]);
-    let rooms = Rooms::new(
-        spans
-            .map(|event| (event.end, event.end - event.start))
-            .collect(),
-    );
+    let rooms = Rooms::new(spans.map(|event| (event.end, event.end - event.start)).collect());
     let mut changed = recording.clone();
     changed.make_room(&rooms);
     for event in &mut changed.events {
         renumber(event, |class, number| {
-            let inside = numbers
-                .get(class)
-                .filter(|inside| inside.last() < Some(&number));
+            let inside = numbers.get(class).filter(|inside| inside.last() < Some(&number));
             number + inside.map_or(0, |inside| inside.len() as u32)
         });
     }
@@ -39,9 +31,7 @@ pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Rec
         let event = &recording.events[place];
         let by = event.end + rooms.before(event.end) - event.start;
         for mut copy in copier.copy(recording, subtree, by) {
-            renumber(&mut copy, |class, number| {
-                new_number(&numbers, class, number)
-            });
+            renumber(&mut copy, |class, number| new_number(&numbers, class, number));
             changed.events.push(copy);
         }
     }
@@ -50,11 +40,7 @@ pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Rec
 
 /// Lets a third of the recorded steps run once more, each after itself, on all threads.
 pub(super) fn steps(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
-    let count = recording
-        .events
-        .iter()
-        .filter(|event| step_number(event).is_some())
-        .count();
+    let count = recording.events.iter().filter(|event| step_number(event).is_some()).count();
     let mut changed = None;
     for _ in 0..count.div_ceil(3) {
         let now = changed.as_ref().unwrap_or(recording);
@@ -64,11 +50,8 @@ pub(super) fn steps(recording: &Recording, random: &mut SplitMix) -> Option<Reco
 }
 
 fn repeat_step(recording: &Recording, which: usize) -> Option<Recording> {
-    let mut steps: Vec<&Event> = recording
-        .events
-        .iter()
-        .filter(|event| step_number(event).is_some())
-        .collect();
+    let mut steps: Vec<&Event> =
+        recording.events.iter().filter(|event| step_number(event).is_some()).collect();
     steps.sort_by_key(|step| step.start);
     let Place { from, until, at } = place_of_step(recording, &steps, steps[which])?;
     let forest = Forest::of(&recording.events);
@@ -112,10 +95,8 @@ fn place_of_step(recording: &Recording, steps: &[&Event], step: &Event) -> Optio
         list = &forest.children[outer];
         (start, end) = (events[outer].start, events[outer].end);
     }
-    let mut calls = list
-        .iter()
-        .map(|&at| &events[at])
-        .filter(|event| holds_start(step, event.start));
+    let mut calls =
+        list.iter().map(|&at| &events[at]).filter(|event| holds_start(step, event.start));
     let first = calls.next()?;
     let (from, until) = (first.start, calls.next_back().unwrap_or(first).end);
     let at = if until < end { until } else { from };
@@ -153,11 +134,7 @@ fn is_inside(
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for &at in forest
-        .preorder
-        .iter()
-        .filter(|&&at| module_number(&events[at]).is_some())
-    {
+    for &at in forest.preorder.iter().filter(|&&at| module_number(&events[at]).is_some()) {
         places.entry(&events[at].name).or_default().push(at);
     }
     let has_room = |at: usize| match forest.parents[at] {
@@ -168,9 +145,7 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     let mut found: Vec<Vec<usize>> = places.into_values().collect();
     found.retain(|list| {
         let calls: u32 = list.iter().map(|&at| forest.sizes[at]).sum();
-        let apart = list
-            .windows(2)
-            .all(|pair| events[pair[0]].end <= events[pair[1]].start);
+        let apart = list.windows(2).all(|pair| events[pair[0]].end <= events[pair[1]].start);
         apart && (2..=limit).contains(&(calls as usize)) && list.iter().all(|&at| has_room(at))
     });
     found
@@ -193,10 +168,7 @@ fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u3
     let Some(inside) = numbers.get(class) else {
         return number;
     };
-    let rank = inside
-        .iter()
-        .position(|&other| other == number)
-        .unwrap_or(0) as u32;
+    let rank = inside.iter().position(|&other| other == number).unwrap_or(0) as u32;
     inside.last().unwrap_or(&number) + 1 + rank
 }
 
@@ -209,21 +181,13 @@ fn renumber(event: &mut Event, new: impl Fn(&str, u32) -> u32) {
 /// `nn.Module: Linear_3` → (`Linear`, 3).
 fn module_number(event: &Event) -> Option<(&str, u32)> {
     let (class, number) = event.name.strip_prefix(MODULE)?.rsplit_once('_')?;
-    Some((
-        class,
-        number.parse().ok().filter(|_| event.kind == Kind::Frame)?,
-    ))
+    Some((class, number.parse().ok().filter(|_| event.kind == Kind::Frame)?))
 }
 
 /// The number of a recorded step, as the host saw it.
 fn step_number(event: &Event) -> Option<u32> {
     let on_host = event.kind == Kind::Annotation && &*event.category == "user_annotation";
-    event
-        .name
-        .strip_prefix(STEP)?
-        .parse()
-        .ok()
-        .filter(|_| on_host)
+    event.name.strip_prefix(STEP)?.parse().ok().filter(|_| on_host)
 }
 
 /// Copies events, with correlation ids of their own.
@@ -233,16 +197,12 @@ struct Copier {
 
 impl Copier {
     fn new(recording: &Recording) -> Self {
-        Copier {
-            next: recording.free_correlation(),
-        }
+        Copier { next: recording.free_correlation() }
     }
 
     fn copy(&mut self, recording: &Recording, which: &[usize], by: i64) -> Vec<Event> {
         let mut ids: BTreeMap<i64, i64> = BTreeMap::new();
-        let copies = which
-            .iter()
-            .map(|&at| recording.events[at].clone().moved(by));
+        let copies = which.iter().map(|&at| recording.events[at].clone().moved(by));
         copies
             .map(|mut copy| {
                 copy.origin = None;

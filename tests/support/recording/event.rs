@@ -80,11 +80,7 @@ impl Event {
             "M" => Kind::Other,
             _ => return None,
         };
-        let args = event
-            .get("args")
-            .and_then(Value::as_object)
-            .cloned()
-            .unwrap_or_default();
+        let args = event.get("args").and_then(Value::as_object).cloned().unwrap_or_default();
         let start = nanos(event.get("ts")).unwrap_or(earliest) - earliest;
         Some(Event {
             origin: None,
@@ -151,12 +147,7 @@ struct Micros(i64);
 
 impl std::fmt::Display for Micros {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{}.{:03}",
-            self.0.div_euclid(1000),
-            self.0.rem_euclid(1000)
-        )
+        write!(f, "{}.{:03}", self.0.div_euclid(1000), self.0.rem_euclid(1000))
     }
 }
 
@@ -172,13 +163,9 @@ pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
 
 fn whole(value: Option<&Value>) -> Option<i64> {
     let value = value?;
-    value
-        .as_i64()
-        .or_else(|| value.as_str()?.trim().parse().ok())
+    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 fn field(event: &Value, key: &str) -> Arc<str> {
-    event
-        .get(key)
-        .map_or_else(|| "null".into(), |value| value.to_string().into())
+    event.get(key).map_or_else(|| "null".into(), |value| value.to_string().into())
 }

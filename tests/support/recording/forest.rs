@@ -53,11 +53,7 @@ impl Forest {
     /// All lists of calls that stand beside each other, with the call above them.
     pub fn sibling_lists(&self) -> impl Iterator<Item = (Option<usize>, &[usize])> {
         let tops = self.threads.iter().map(|roots| (None, roots.as_slice()));
-        let below = self
-            .children
-            .iter()
-            .enumerate()
-            .map(|(at, list)| (Some(at), list.as_slice()));
+        let below = self.children.iter().enumerate().map(|(at, list)| (Some(at), list.as_slice()));
         tops.chain(below)
     }
 
@@ -70,10 +66,7 @@ impl Forest {
                 self.threads.push(Vec::new());
                 stack.clear();
             }
-            while stack
-                .pop_if(|top| events[*top].end <= events[at].start)
-                .is_some()
-            {}
+            while stack.pop_if(|top| events[*top].end <= events[at].start).is_some() {}
             match stack.last() {
                 Some(&parent) => self.adopt(parent, at),
                 None => self.threads.last_mut().expect("pushed above").push(at),
@@ -124,9 +117,7 @@ impl Forest {
 
 /// Positions of the wanted events: thread by thread, by start, the longer first, then file order.
 pub(super) fn by_lane_and_time(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..events.len())
-        .filter(|&at| wanted(&events[at]))
-        .collect();
+    let mut order: Vec<usize> = (0..events.len()).filter(|&at| wanted(&events[at])).collect();
     order.sort_by_cached_key(|&at| {
         let event = &events[at];
         (event.lane.clone(), event.start, Reverse(event.end), at)

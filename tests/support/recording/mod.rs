@@ -27,10 +27,7 @@ impl Recording {
     pub fn read(json: &[u8]) -> Option<Recording> {
         let (header, events) = split(serde_json::from_slice(json).ok()?)?;
         let origin = earliest(&events);
-        let events = events
-            .iter()
-            .filter_map(|event| Event::read(event, origin))
-            .collect();
+        let events = events.iter().filter_map(|event| Event::read(event, origin)).collect();
         let mut recording = Recording { header, events };
         for (number, event) in recording.events.iter_mut().enumerate() {
             event.origin = Some(number as u32);
@@ -77,8 +74,7 @@ impl Recording {
     /// Takes out the events that are marked.
     pub fn remove(&mut self, marked: &[bool]) {
         let mut marks = marked.iter();
-        self.events
-            .retain(|_| !marks.next().is_some_and(|&marked| marked));
+        self.events.retain(|_| !marks.next().is_some_and(|&marked| marked));
     }
 
     /// Puts each event in front of the event that stands at its position now.
@@ -98,11 +94,7 @@ impl Recording {
 
     /// Lets time stand still in each of the `rooms`: what comes later moves, what spans it grows.
     pub fn make_room(&mut self, rooms: &Rooms) {
-        for event in self
-            .events
-            .iter_mut()
-            .filter(|event| event.kind != Kind::Other)
-        {
+        for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
             event.end = start.max(event.end + rooms.before(event.end));
             event.start = start;
@@ -111,13 +103,7 @@ impl Recording {
 
     /// A correlation id that no event has.
     pub fn free_correlation(&self) -> i64 {
-        self.events
-            .iter()
-            .filter_map(|event| event.correlation)
-            .max()
-            .unwrap_or(0)
-            .max(0)
-            + 1
+        self.events.iter().filter_map(|event| event.correlation).max().unwrap_or(0).max(0) + 1
     }
 }
 
@@ -138,10 +124,7 @@ impl Rooms {
         for &(_, length) in &rooms {
             sums.push(sums[sums.len() - 1] + length);
         }
-        Rooms {
-            at: rooms.into_iter().map(|(at, _)| at).collect(),
-            sums,
-        }
+        Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
     /// How far what starts at `time` moves.
@@ -160,10 +143,7 @@ fn split(trace: Value) -> Option<(Map<String, Value>, Vec<Value>)> {
     match trace {
         Value::Array(events) => Some((Map::new(), events)),
         Value::Object(mut fields) => {
-            let events = fields
-                .remove("traceEvents")?
-                .as_array_mut()
-                .map(std::mem::take)?;
+            let events = fields.remove("traceEvents")?.as_array_mut().map(std::mem::take)?;
             fields.remove("metadata");
             Some((fields, events))
         }
@@ -172,13 +152,8 @@ fn split(trace: Value) -> Option<(Map<String, Value>, Vec<Value>)> {
 }
 
 fn earliest(events: &[Value]) -> i64 {
-    let timed = events
-        .iter()
-        .filter(|event| event.get("ph").is_some_and(|ph| ph == "X"));
-    timed
-        .filter_map(|event| event::nanos(event.get("ts")))
-        .min()
-        .unwrap_or(0)
+    let timed = events.iter().filter(|event| event.get("ph").is_some_and(|ph| ph == "X"));
+    timed.filter_map(|event| event::nanos(event.get("ts"))).min().unwrap_or(0)
 }
 
 /// Arguments, shared by the copies of an event.

@@ -85,12 +85,7 @@ impl HostThread<'_> {
     pub fn call_for(&mut self, api: &str, micros: f64) {
         let correlation = self.trace.next_correlation();
         let args = self.runtime_args(correlation);
-        let slot = self.open(
-            self.trace.platform.category_of(api),
-            api,
-            args,
-            nanos(micros),
-        );
+        let slot = self.open(self.trace.platform.category_of(api), api, args, nanos(micros));
         self.close(slot, 0);
     }
 
@@ -123,10 +118,7 @@ impl HostThread<'_> {
         let index = self.trace.thread_index(thread);
         let other = &mut self.trace.threads[index];
         other.now = other.now.max(now);
-        body(&mut HostThread {
-            trace: self.trace,
-            index,
-        });
+        body(&mut HostThread { trace: self.trace, index });
         let done = self.trace.threads[index].now;
         self.clock().now = done;
     }
@@ -176,10 +168,7 @@ impl HostThread<'_> {
             "ts": micros(start), "args": args,
         }));
         self.clock().now += before;
-        Slot {
-            position: self.trace.events.len() - 1,
-            start,
-        }
+        Slot { position: self.trace.events.len() - 1, start }
     }
 
     /// Lets `after` ns pass and ends the event.
@@ -208,8 +197,5 @@ fn external_id(id: i64) -> Map<String, Value> {
 
 /// `nn.Module: Linear_3` → 3.
 fn instance_number(name: &str) -> i64 {
-    name.rsplit('_')
-        .next()
-        .and_then(|digits| digits.parse().ok())
-        .unwrap_or(0)
+    name.rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }

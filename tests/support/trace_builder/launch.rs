@@ -27,14 +27,7 @@ impl<'a> Launch<'a> {
         let external_id = host.clock().open_ops.last().copied();
         let category = host.trace.platform.category_of(api);
         let slot = host.open(category, api, args, LAUNCH);
-        Launch {
-            host,
-            slot,
-            begun,
-            correlation,
-            external_id,
-            details: Map::new(),
-        }
+        Launch { host, slot, begun, correlation, external_id, details: Map::new() }
     }
 
     /// Grid and block of the kernel.
@@ -54,12 +47,7 @@ impl<'a> Launch<'a> {
 
     /// One copy, of this many µs.
     pub fn memcpy(mut self, name: &str, bytes: u64, micros: f64) {
-        self.run(
-            "gpu_memcpy",
-            name,
-            micros,
-            Map::from_iter([("bytes".to_owned(), json!(bytes))]),
-        );
+        self.run("gpu_memcpy", name, micros, Map::from_iter([("bytes".to_owned(), json!(bytes))]));
         self.end();
     }
 
@@ -136,7 +124,6 @@ impl Graph<'_, '_> {
     /// The next memset of the graph, of this many µs.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);
-        self.launch
-            .run("gpu_memset", "Memset (Device)", micros, details);
+        self.launch.run("gpu_memset", "Memset (Device)", micros, details);
     }
 }

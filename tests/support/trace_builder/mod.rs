@@ -112,10 +112,7 @@ impl TraceBuilder {
     #[must_use]
     pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
         let index = self.thread_index(name);
-        body(&mut HostThread {
-            trace: &mut self,
-            index,
-        });
+        body(&mut HostThread { trace: &mut self, index });
         self
     }
 
@@ -124,15 +121,7 @@ impl TraceBuilder {
     pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
         let stream = self.platform.default_stream();
         let correlation = self.next_correlation();
-        self.run_on_gpu(
-            "kernel",
-            name,
-            stream,
-            0,
-            nanos(micros),
-            correlation,
-            Map::new(),
-        );
+        self.run_on_gpu("kernel", name, stream, 0, nanos(micros), correlation, Map::new());
         self
     }
 
@@ -154,19 +143,16 @@ impl TraceBuilder {
 
     fn name_threads(&mut self) {
         let pid = self.platform.pid();
-        self.events
-            .push(metadata("process_name", pid, json!(pid), "python3"));
+        self.events.push(metadata("process_name", pid, json!(pid), "python3"));
         for index in 0..self.threads.len() {
             let tid = self.tid(index);
             let name = format!("thread {tid} ({})", self.threads[index].name);
-            self.events
-                .push(metadata("thread_name", pid, json!(tid), &name));
+            self.events.push(metadata("thread_name", pid, json!(tid), &name));
         }
         for stream in self.streams.iter().map(|clock| clock.stream) {
             let name = format!("stream {stream} ");
             let device = self.platform.device();
-            self.events
-                .push(metadata("thread_name", device, json!(stream), &name));
+            self.events.push(metadata("thread_name", device, json!(stream), &name));
         }
     }
 
@@ -223,10 +209,7 @@ impl TraceBuilder {
         match self.streams.iter().position(|clock| clock.stream == stream) {
             Some(index) => index,
             None => {
-                self.streams.push(StreamClock {
-                    stream,
-                    free: START,
-                });
+                self.streams.push(StreamClock { stream, free: START });
                 self.streams.len() - 1
             }
         }

@@ -12,10 +12,7 @@ pub struct Op {
 impl Op {
     /// An op without arguments.
     pub fn new(name: &str) -> Self {
-        Op {
-            name: name.to_owned(),
-            args: Map::new(),
-        }
+        Op { name: name.to_owned(), args: Map::new() }
     }
 
     /// Shapes of the inputs; `&[]` stands for a scalar or a list.
@@ -45,15 +42,13 @@ impl Op {
     /// Makes it a forward op of this sequence number.
     #[must_use]
     pub fn forward(self, sequence: i64) -> Self {
-        self.arg("Sequence number", json!(sequence))
-            .arg("Fwd thread id", json!(0))
+        self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(0))
     }
 
     /// Makes it a backward op of the forward op with this sequence number on thread 1.
     #[must_use]
     pub fn backward(self, sequence: i64) -> Self {
-        self.arg("Sequence number", json!(sequence))
-            .arg("Fwd thread id", json!(1))
+        self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
     /// Any other argument.

@@ -124,10 +124,7 @@ impl Platform {
         header.insert("displayTimeUnit".to_owned(), json!("ms"));
         header.insert("record_shapes".to_owned(), json!(1));
         header.insert("with_stack".to_owned(), json!(1));
-        header.insert(
-            "baseTimeNanoseconds".to_owned(),
-            json!(1_751_410_836_000_000_000_i64),
-        );
+        header.insert("baseTimeNanoseconds".to_owned(), json!(1_751_410_836_000_000_000_i64));
         header
     }
 }
