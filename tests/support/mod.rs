@@ -9,3 +9,4 @@ pub mod resnet;
 pub mod score;
 pub mod splitmix;
 pub mod trace_builder;
+pub mod traces;
