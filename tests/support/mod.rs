@@ -3,10 +3,13 @@
 
 pub mod bench;
 pub mod changes;
+pub mod compared;
 pub mod files;
+pub mod phenomena;
 pub mod recording;
 pub mod resnet;
 pub mod score;
+pub mod screen;
 pub mod splitmix;
 pub mod trace_builder;
 pub mod traces;
