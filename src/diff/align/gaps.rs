@@ -64,7 +64,15 @@ impl<'b> Gap<'_, 'b, '_> {
         }
         let partners = self.possible_partners(side, at);
         opened > 0
+            && !self.is_wrapped(side, call, partners, opened)
             && !partners.iter().any(|&other| self.rename_worth(side, call, other, &inner) > opened)
+    }
+
+    /// Whether a call of the other run holds more of this one than is gained by opening it: then
+    /// that one is the wrapper, and this one is what it wraps.
+    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
+        let whole = self.bags.of(side, call);
+        partners.iter().any(|&other| common(&whole, &self.bags.below(side.other(), other)) > opened)
     }
 
     /// The calls of the other run around the same place.
