@@ -33,7 +33,11 @@ fn the_files_are_what_the_closures_write() {
         let (texts, files) = (phenomenon.texts(), phenomenon.files());
         for side in Side::BOTH {
             let file = fs::read_to_string(&files[side]).expect("a committed trace");
-            assert!(file == texts[side], "run `cargo run --example make_fixtures`: {:?}", files[side]);
+            assert!(
+                file == texts[side],
+                "run `cargo run --example make_fixtures`: {:?}",
+                files[side]
+            );
         }
     }
 }

@@ -7,6 +7,9 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Columns of a screen.
 const WIDTH: usize = 110;
+/// Columns of the rows: sums and unions of µs, then where the row stands.
+const TITLES: [&str; 8] =
+    ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
 /// The whole comparison, as a snapshot holds it.
 ///
@@ -15,20 +18,19 @@ const WIDTH: usize = 110;
 pub fn screen(analysis: &Analysis<'_>) -> String {
     let mut text = merged_tree(analysis);
     writeln!(text).expect(MEMORY);
-    let titles = ["row", "us trace1", "us trace2", "presence", "lowest common node"];
-    write_line(&mut text, titles.map(str::to_owned));
+    write_line(&mut text, &TITLES.map(str::to_owned));
     for row in analysis.rows() {
-        write_line(&mut text, cells(analysis, row));
+        write_line(&mut text, &cells(analysis, row));
     }
-    let totals = &analysis.account().totals;
-    let time = |side: Side| totals[side].time.to_string();
-    let total = ["total".to_owned(), time(Side::Baseline), time(Side::Candidate)];
-    let [name, baseline, candidate] = total;
-    write_line(&mut text, [name, baseline, candidate, String::new(), String::new()]);
+    write_line(&mut text, &totals(analysis));
     for note in summarise(analysis).notes {
         let side = note.side.unwrap_or("both");
-        writeln!(text, "note {} ({side}, {}): {}", note.note.code, note.note.count, note.note.message)
-            .expect(MEMORY);
+        writeln!(
+            text,
+            "note {} ({side}, {}): {}",
+            note.note.code, note.note.count, note.note.message
+        )
+        .expect(MEMORY);
     }
     text
 }
@@ -46,17 +48,31 @@ pub fn merged_tree(analysis: &Analysis<'_>) -> String {
     text.lines().map(|line| line.chars().take(WIDTH).collect::<String>() + "\n").collect()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &Row) -> [String; 5] {
+fn cells(analysis: &Analysis<'_>, row: &Row) -> [String; 8] {
     [
         analysis.row_name(row),
         row.time.baseline.to_string(),
         row.time.candidate.to_string(),
+        row.busy.baseline.to_string(),
+        row.busy.candidate.to_string(),
+        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.to_string()),
         row.presence().to_owned(),
         analysis.lowest_common_name(row).to_owned(),
     ]
 }
 
-fn write_line(text: &mut String, [name, baseline, candidate, presence, common]: [String; 5]) {
-    let line = format!("{name:<34} {baseline:>10} {candidate:>10}  {presence:<11}  {common}");
+fn totals(analysis: &Analysis<'_>) -> [String; 8] {
+    let totals = &analysis.account().totals;
+    let exact = if analysis.account().is_exact() { "exact" } else { "NOT exact" };
+    let [time1, time2] = Side::BOTH.map(|side| totals[side].time.to_string());
+    let [busy1, busy2] = Side::BOTH.map(|side| totals[side].busy.to_string());
+    ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
+}
+
+fn write_line(text: &mut String, cells: &[String; 8]) {
+    let [name, sum1, sum2, busy1, busy2, step, presence, common] = cells;
+    let line = format!(
+        "{name:<34} {sum1:>8} {sum2:>8} {busy1:>8} {busy2:>8} {step:>5}  {presence:<12} {common}"
+    );
     writeln!(text, "{}", line.trim_end()).expect(MEMORY);
 }

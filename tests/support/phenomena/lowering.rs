@@ -7,7 +7,8 @@ use tracetree::PerSide;
 /// The shapes of a batch of images, of the weights and of the bias.
 const CONVOLUTION: [&[i64]; 3] = [&[8, 3, 32, 32], &[64, 3, 7, 7], &[64]];
 const HEADS: &[i64] = &[2, 8, 128, 64];
-const FLASH: &str = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
+const FLASH: &str =
+    "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
 /// Attention takes another back end: the op below it is the same work under another name.

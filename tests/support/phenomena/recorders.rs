@@ -8,9 +8,11 @@ use tracetree::PerSide;
 /// 2021-11-20, in µs since the epoch: what recorders wrote before times had a base.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with a launch each, without Python frames, as the old recorders had none.
+/// Two ops with a launch each, without Python frames, as the old recorders had none. The query in
+/// front makes the correlations run ahead of the numbers of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
+        t.call("cudaStreamIsCapturing");
         launching(t, "aten::relu", "relu_kernel", 20.0);
         launching(t, "aten::sum", "reduce_kernel", 30.0);
     })
