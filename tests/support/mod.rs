@@ -5,6 +5,7 @@ pub mod bench;
 pub mod changes;
 pub mod compared;
 pub mod files;
+pub mod find;
 pub mod phenomena;
 pub mod recording;
 pub mod resnet;

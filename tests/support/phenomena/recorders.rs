@@ -13,6 +13,7 @@ const EPOCH: i64 = 1_637_400_000_000_000;
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
+        t.idle(2.0);
         launching(t, "aten::relu", "relu_kernel", 20.0);
         launching(t, "aten::sum", "reduce_kernel", 30.0);
     })
