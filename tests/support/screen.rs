@@ -1,8 +1,10 @@
 //! A comparison → one screen of text: the merged tree, the rows with their account, the notes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use tracetree::Side;
 use tracetree::analysis::{Analysis, Row};
+use tracetree::diff::Relation;
 use tracetree::report::{summarise, write_merged_tree};
 
 /// Columns of a screen.
@@ -23,6 +25,7 @@ pub fn screen(analysis: &Analysis<'_>) -> String {
         write_line(&mut text, &cells(analysis, row));
     }
     write_line(&mut text, &totals(analysis));
+    writeln!(text, "{}", relations(analysis)).expect(MEMORY);
     for note in summarise(analysis).notes {
         let side = note.side.unwrap_or("both");
         writeln!(
@@ -67,6 +70,17 @@ fn totals(analysis: &Analysis<'_>) -> [String; 8] {
     let [time1, time2] = Side::BOTH.map(|side| totals[side].time.to_string());
     let [busy1, busy2] = Side::BOTH.map(|side| totals[side].busy.to_string());
     ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
+}
+
+/// How many lines of the uid map have each relation.
+fn relations(analysis: &Analysis<'_>) -> String {
+    let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
+    for pair in analysis.diff().uid_map() {
+        *counts.entry(pair.relation).or_default() += 1;
+    }
+    let parts: Vec<String> =
+        counts.iter().map(|(relation, count)| format!("{count} {}", relation.label())).collect();
+    format!("uid map: {}", parts.join(", "))
 }
 
 fn write_line(text: &mut String, cells: &[String; 8]) {
