@@ -16,7 +16,7 @@
 use super::block::Window;
 use super::builder::Builder;
 use super::cursor::{Cursor, Stop, Value};
-use super::event;
+use super::event::{self, Fields};
 use super::header;
 use super::index;
 use super::oddity::Oddity;
@@ -135,9 +135,10 @@ impl Document {
         let mut positions = Vec::new();
         index::index_scalar(text, &mut positions);
         let mut cursor = Cursor::new(text, &positions, 0);
-        let Ok(fields) = event::read(&mut cursor) else {
+        let mut fields = Fields::default();
+        if event::read(&mut cursor, &mut fields).is_err() {
             return false;
-        };
+        }
         self.count(Oddity::UnescapedQuote, 1, offset);
         self.count(Oddity::BareWord, cursor.take_bare_words(), offset);
         self.builder.add(&fields, offset);
@@ -242,7 +243,8 @@ impl Document {
         after: After,
         start: usize,
     ) -> Result<(), Stop> {
-        let fields = event::read(cursor)?;
+        let mut fields = Fields::default();
+        event::read(cursor, &mut fields)?;
         if cursor.consumed() - start > MAX_ELEMENT {
             return Err(Stop::Broken);
         }
@@ -361,7 +363,7 @@ impl Document {
                 depth
             }
             _ => {
-                cursor.skip()?;
+                cursor.value()?;
                 if !matches!(cursor.peek()?, b',' | b':' | b'}' | b']') {
                     return Err(Stop::Broken);
                 }

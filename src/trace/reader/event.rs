@@ -41,42 +41,22 @@ pub(super) struct Args<'a> {
     pub(super) name: Value<'a>,
 }
 
-/// Reads the event whose `{` is next.
+/// Reads the event whose `{` is next into `fields`, which is empty before.
 ///
 /// # Errors
 /// [`Stop`] where the text ends, or is no JSON, before the event does.
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Fields<'a>, Stop> {
-    let mut fields = Fields::default();
+#[inline]
+pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
     cursor.bump();
     if cursor.eat(b'}')? {
         fields.is_empty = true;
-        return Ok(fields);
+        return Ok(());
     }
-    while !members_end(cursor, &mut fields.extra_commas)? {
-        read_field(cursor, &mut fields)?;
-    }
-    Ok(fields)
-}
-
-/// Whether the object ends here; before the next key otherwise. Counts commas that separate nothing.
-#[inline]
-fn members_end(cursor: &mut Cursor<'_>, extra_commas: &mut u32) -> Result<bool, Stop> {
-    let mut commas = 0;
     loop {
-        match cursor.peek()? {
-            b',' => commas += 1,
-            b'}' => {
-                cursor.bump();
-                *extra_commas += commas;
-                return Ok(true);
-            }
-            b'"' => {
-                *extra_commas += commas.max(1) - 1;
-                return Ok(false);
-            }
-            _ => return Err(Stop::Broken),
+        read_field(cursor, fields)?;
+        if cursor.members_end(&mut fields.extra_commas)? {
+            return Ok(());
         }
-        cursor.bump();
     }
 }
 
@@ -98,31 +78,27 @@ fn read_field<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<()
         b"id" => fields.id = value,
         _ => {}
     }
-    end_of_member(cursor)
-}
-
-/// A value must be followed by a comma or the end of its object.
-#[inline]
-fn end_of_member(cursor: &Cursor<'_>) -> Result<(), Stop> {
-    match cursor.peek()? {
-        b',' | b'}' => Ok(()),
-        _ => Err(Stop::Broken),
-    }
+    Ok(())
 }
 
 /// Reads the value of `args`. Python frames have nothing there that a trace keeps.
 fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
-    let is_object = cursor.peek()? == b'{';
-    if !is_object || fields.category == Value::Text(b"python_function") {
+    if cursor.peek()? != b'{' || fields.category == Value::Text(b"python_function") {
         let value = cursor.value()?;
-        fields.wrong_types += u32::from(!is_object && value != Value::Null);
-        return end_of_member(cursor);
+        let is_right = matches!(value, Value::Null | Value::Composite([b'{', ..]));
+        fields.wrong_types += u32::from(!is_right);
+        return Ok(());
     }
     cursor.bump();
-    while !members_end(cursor, &mut fields.extra_commas)? {
-        fields.wrong_types += u32::from(!read_arg(cursor, &mut fields.args)?);
+    if cursor.eat(b'}')? {
+        return Ok(());
     }
-    end_of_member(cursor)
+    loop {
+        fields.wrong_types += u32::from(!read_arg(cursor, &mut fields.args)?);
+        if cursor.members_end(&mut fields.extra_commas)? {
+            return Ok(());
+        }
+    }
 }
 
 /// Reads one argument; whether its type was right.
@@ -130,7 +106,6 @@ fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(),
 fn read_arg<'a>(cursor: &mut Cursor<'a>, args: &mut Args<'a>) -> Result<bool, Stop> {
     let key = cursor.key()?;
     let value = cursor.value()?;
-    end_of_member(cursor)?;
     Ok(match key {
         b"correlation" | b"connection_id" => number(value, numbers::integer, &mut args.correlation),
         b"External id" | b"external id" => number(value, numbers::integer, &mut args.external_id),
@@ -191,7 +166,9 @@ mod tests {
     fn with_fields<T>(text: &str, check: impl FnOnce(Result<Fields<'_>, Stop>) -> T) -> T {
         let mut index = Vec::new();
         index_scalar(text.as_bytes(), &mut index);
-        check(read(&mut Cursor::new(text.as_bytes(), &index, 0)))
+        let mut fields = Fields::default();
+        let read = read(&mut Cursor::new(text.as_bytes(), &index, 0), &mut fields);
+        check(read.map(|()| fields))
     }
 
     #[test]

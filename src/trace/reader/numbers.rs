@@ -18,7 +18,7 @@ pub(super) fn nanos(text: &[u8]) -> Option<Nanos> {
         .map(Nanos)
 }
 
-/// The common form, `digits[.d[d[d]]]` with at most 15 digits before the point.
+/// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]
 fn plain_nanos(text: &[u8]) -> Option<i64> {
     let mut value = 0i64;
@@ -26,7 +26,7 @@ fn plain_nanos(text: &[u8]) -> Option<i64> {
     while let Some(digit) = text.get(at).and_then(digit) {
         value = value * 10 + digit;
         at += 1;
-        if at > 15 {
+        if at > 18 {
             return None;
         }
     }
@@ -34,7 +34,7 @@ fn plain_nanos(text: &[u8]) -> Option<i64> {
         return None;
     }
     let Some(rest) = text.get(at + 1..) else {
-        return Some(value * 1_000);
+        return value.checked_mul(1_000);
     };
     let fraction = match *rest {
         [a] => digit(&a)? * 100,
@@ -42,7 +42,10 @@ fn plain_nanos(text: &[u8]) -> Option<i64> {
         [a, b, c] => digit(&a)? * 100 + digit(&b)? * 10 + digit(&c)?,
         _ => return None,
     };
-    (text[at] == b'.').then_some(value * 1_000 + fraction)
+    if text[at] != b'.' {
+        return None;
+    }
+    value.checked_mul(1_000)?.checked_add(fraction)
 }
 
 #[inline]
