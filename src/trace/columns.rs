@@ -192,6 +192,12 @@ impl<T> Sparse<T> {
         self.values.push(value);
     }
 
+    /// Makes room for `count` more values.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.events.reserve(count);
+        self.values.reserve(count);
+    }
+
     /// The value of `event`.
     pub fn get(&self, event: EventId) -> Option<&T> {
         self.events

@@ -3,6 +3,7 @@
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::ops::Range;
 
 /// A text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of two traces do not compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -102,9 +103,15 @@ pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
 }
 
 fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
+    &buffer[range(ends, id)]
+}
+
+/// Where the text with this id stands in the buffer.
+#[inline]
+fn range(ends: &[u32], id: u32) -> Range<usize> {
     match id {
-        0 => "",
-        id => &buffer[ends[id as usize - 1] as usize..ends[id as usize] as usize],
+        0 => 0..0,
+        id => ends[id as usize - 1] as usize..ends[id as usize] as usize,
     }
 }
 

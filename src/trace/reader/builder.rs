@@ -9,17 +9,17 @@ use super::left_out::LeftOut;
 use super::numbers;
 use super::oddity::{Oddities, Oddity};
 use super::pairs::{Open, OpenEvents};
+use super::records::Records;
 use super::strings::{Form, Strings};
 use super::threads::{self, Threads};
 use crate::error::Place;
 use crate::trace::columns::{
-    Arguments, Category, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, ThreadId, Trace, Uid,
+    Category, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, ThreadId, Trace, Uid,
 };
 use crate::trace::header::Header;
 use crate::trace::notes::Notes;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
-use rustc_hash::FxHashMap;
 
 /// A trace that is being read.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Builder {
     trace: Trace,
     strings: Strings,
     threads: Threads,
-    arguments: FxHashMap<Arguments, u32>,
+    records: Records,
     open: OpenEvents,
     left_out: LeftOut,
     odd: Oddities,
@@ -40,7 +40,27 @@ struct Spot {
     place: Place,
 }
 
+/// Room for that many events is made at the beginning: smaller columns would be copied while they
+/// grow, larger ones only get more pages.
+const FIRST_EVENTS: usize = 32 * 1024;
+
 impl Builder {
+    pub(super) fn new() -> Self {
+        let mut builder = Builder::default();
+        let trace = &mut builder.trace;
+        trace.uids.reserve(FIRST_EVENTS);
+        trace.categories.reserve(FIRST_EVENTS);
+        trace.names.reserve(FIRST_EVENTS);
+        trace.event_threads.reserve(FIRST_EVENTS);
+        trace.starts.reserve(FIRST_EVENTS);
+        trace.durations.reserve(FIRST_EVENTS);
+        trace.event_arguments.reserve(FIRST_EVENTS);
+        trace.flows.reserve(FIRST_EVENTS);
+        trace.correlations.reserve(FIRST_EVENTS);
+        trace.external_ids.reserve(FIRST_EVENTS);
+        builder
+    }
+
     /// Adds the next element of `traceEvents`, which starts at `offset` of the text.
     pub(super) fn add(&mut self, fields: &Fields<'_>, offset: u64) {
         let place = Place {
@@ -67,7 +87,7 @@ impl Builder {
             b"M" => self.add_metadata(fields, place),
             b"B" => self.add_begin(fields, spot),
             b"E" => self.add_end(fields, place),
-            _ => self.leave_out(fields),
+            _ => drop(self.leave_out(fields)),
         }
     }
 
@@ -124,6 +144,7 @@ impl Builder {
         self.trace.left_out = self.left_out.into_sorted(&self.strings);
         self.trace.texts = self.strings.into_texts();
         self.trace.threads = self.threads.into_list();
+        self.trace.arguments = self.records.into_list();
         self.trace.notes = notes;
         self.odd.into_notes(&mut self.trace.notes);
         self.trace
@@ -131,10 +152,12 @@ impl Builder {
 
     fn add_complete(&mut self, fields: &Fields<'_>, spot: Spot) {
         let Some(category) = self.category(fields) else {
-            return self.leave_out(fields);
+            self.leave_out(fields);
+            return;
         };
         let Some(start) = self.start(fields, spot.place) else {
-            return self.leave_out(fields);
+            self.leave_out(fields);
+            return;
         };
         let event = EventId(self.trace.uids.len() as u32);
         let duration = match fields.duration.bytes().and_then(numbers::nanos) {
@@ -227,17 +250,13 @@ impl Builder {
     }
 
     fn add_flow(&mut self, fields: &Fields<'_>, end: FlowEnd, spot: Spot) {
-        self.leave_out(fields);
+        let category = self.leave_out(fields);
         let Some(time) = self.start(fields, spot.place) else {
             return;
         };
         let Some(id) = fields.id.bytes().and_then(numbers::id) else {
             return self.odd.add(Oddity::WrongType, 1, spot.place);
         };
-        let category = self
-            .strings
-            .intern(threads::raw(fields.category), Form::Text)
-            .0;
         let thread = self
             .threads
             .resolve(fields.pid, fields.tid, &mut self.strings);
@@ -269,10 +288,11 @@ impl Builder {
         }
     }
 
-    fn leave_out(&mut self, fields: &Fields<'_>) {
+    /// Counts an event that takes no part in a comparison; returns its category.
+    fn leave_out(&mut self, fields: &Fields<'_>) -> TextId {
         let phase = threads::raw(fields.phase);
         let category = threads::raw(fields.category);
-        self.left_out.add(phase, category, &mut self.strings);
+        self.left_out.add(phase, category, &mut self.strings)
     }
 
     /// Appends an event to all columns.
@@ -361,27 +381,11 @@ impl Builder {
     }
 
     fn argument_record(&mut self, args: &Args<'_>, place: Place) -> u32 {
-        let record = Arguments {
-            dims: self.list(args.dims, place),
-            types: self.list(args.types, place),
-            strides: self.list(args.strides, place),
-            concrete: self.list(args.concrete, place),
-        };
-        if record == Arguments::default() {
-            return u32::MAX;
+        let (record, marks) = self.records.find_or_add(args, &mut self.strings);
+        if !marks.is_empty() {
+            self.count_marks(marks, place);
         }
-        *self.arguments.entry(record).or_insert_with(|| {
-            self.trace.arguments.push(record);
-            self.trace.arguments.len() as u32 - 1
-        })
-    }
-
-    fn list(&mut self, value: Value<'_>, place: Place) -> TextId {
-        match value {
-            Value::Composite(raw) => self.text(raw, Form::Json, place),
-            Value::Text(raw) => self.text(raw, Form::Text, place),
-            Value::Absent | Value::Scalar(_) | Value::Null => TextId::EMPTY,
-        }
+        record
     }
 
     fn name(&mut self, fields: &Fields<'_>, form: Form, place: Place) -> TextId {

@@ -142,7 +142,11 @@ impl<'a> Cursor<'a> {
             _ => {
                 self.at += 1;
                 let word = self.scalar_between(start, next);
-                Ok(if self.is_null(word) { Value::Null } else { Value::Scalar(word) })
+                Ok(if self.is_null(word) {
+                    Value::Null
+                } else {
+                    Value::Scalar(word)
+                })
             }
         }
     }
@@ -172,7 +176,10 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn next_two(&self) -> Result<&[u32; 2], Stop> {
-        self.index.get(self.at..).and_then(<[u32]>::first_chunk).ok_or(Stop::Incomplete)
+        self.index
+            .get(self.at..)
+            .and_then(<[u32]>::first_chunk)
+            .ok_or(Stop::Incomplete)
     }
 
     /// The content of the string that opens at `quote`; `next` is the token after it.
@@ -213,11 +220,15 @@ impl<'a> Cursor<'a> {
             let at = position as usize;
             match CLASSES[usize::from(self.text[at])] {
                 Class::Separator => after_value = false,
-                _ if after_value && !matches!(self.text[at], b'}' | b']') => return Err(Stop::Broken),
+                _ if after_value && !matches!(self.text[at], b'}' | b']') => {
+                    return Err(Stop::Broken);
+                }
                 Class::Leaf => after_value = true,
                 Class::Word => {
                     after_value = true;
-                    let Some(&next) = self.index.get(self.at + step + 1) else { break };
+                    let Some(&next) = self.index.get(self.at + step + 1) else {
+                        break;
+                    };
                     self.is_null(self.scalar_between(position, next));
                 }
                 Class::Open => {

@@ -77,7 +77,7 @@ pub(super) struct Walked {
 impl Document {
     pub(super) fn new() -> Self {
         Document {
-            builder: Builder::default(),
+            builder: Builder::new(),
             state: State::Opening,
             is_list: false,
             has_trace_events: false,

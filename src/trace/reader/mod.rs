@@ -28,6 +28,7 @@ mod options;
 mod packed;
 mod pairs;
 mod reading;
+mod records;
 mod repair;
 mod sniff;
 mod source;

@@ -1,7 +1,7 @@
 //! `pid` and `tid` of events → threads, with the names that metadata events give them.
 
 use super::cursor::Value;
-use super::strings::{Form, Strings};
+use super::strings::{Form, Strings, equal};
 use crate::trace::columns::{Thread, ThreadId};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
@@ -39,7 +39,7 @@ impl Threads {
         let (pid, tid) = (raw(pid), raw(tid));
         let slot = slot(pid, tid);
         match &self.recent[slot] {
-            Some(recent) if recent.pid == pid && recent.tid == tid => recent.thread,
+            Some(recent) if equal(&recent.pid, pid) && equal(&recent.tid, tid) => recent.thread,
             _ => self.find_or_add(pid, tid, slot, strings),
         }
     }
