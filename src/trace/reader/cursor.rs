@@ -214,71 +214,58 @@ impl<'a> Cursor<'a> {
 
     /// Steps over the object or list that is next, however deep, without recursion; where it ends.
     fn skip_composite(&mut self) -> Result<usize, Stop> {
-        let mut depth = 0;
-        let mut after_value = false;
-        for (step, &position) in self.index[self.at..].iter().enumerate() {
-            let at = position as usize;
-            match CLASSES[usize::from(self.text[at])] {
-                Class::Separator => after_value = false,
-                _ if after_value && !matches!(self.text[at], b'}' | b']') => {
-                    return Err(Stop::Broken);
-                }
-                Class::Leaf => after_value = true,
-                Class::Word => {
-                    after_value = true;
-                    let Some(&next) = self.index.get(self.at + step + 1) else {
-                        break;
-                    };
-                    self.is_null(self.scalar_between(position, next));
-                }
-                Class::Open => {
-                    depth += 1;
-                    if depth > MAX_DEPTH {
-                        return Err(Stop::TooDeep);
-                    }
-                }
-                Class::Close => {
-                    after_value = true;
-                    depth -= 1;
-                    if depth == 0 {
-                        self.at += step + 1;
-                        return Ok(at + 1);
-                    }
-                }
+        let index = &self.index[self.at..];
+        let mut depth = 0u32;
+        let mut before = 0;
+        for (step, &position) in index.iter().enumerate() {
+            let role = ROLES[usize::from(self.text[position as usize])];
+            if role & before & STARTS != 0 {
+                return Err(Stop::Broken);
             }
+            if role & WORD != 0 {
+                let Some(&next) = index.get(step + 1) else { break };
+                self.is_null(self.scalar_between(position, next));
+            }
+            depth = depth + u32::from(role & OPENS) - u32::from(role & CLOSES != 0);
+            if depth.wrapping_sub(1) >= MAX_DEPTH {
+                if depth != 0 {
+                    return Err(Stop::TooDeep);
+                }
+                self.at += step + 1;
+                return Ok(position as usize + 1);
+            }
+            // What ends a value may not stand beside what starts one.
+            before = role << 1;
         }
         Err(Stop::Incomplete)
     }
 }
 
-/// What a token is, by its first byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Open,
-    Close,
-    Separator,
-    /// A string, or a number without sign.
-    Leaf,
-    /// Anything else.
-    Word,
-}
-
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Word; 256];
+/// What a token does, by its first byte: opens or closes an object or list, ends or starts a value,
+/// or is a word that has to be looked at.
+const ROLES: [u8; 256] = {
+    let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';
     while digit <= b'9' {
-        classes[digit as usize] = Class::Leaf;
+        roles[digit as usize] = ENDS | STARTS;
         digit += 1;
     }
-    classes[b'"' as usize] = Class::Leaf;
-    classes[b'{' as usize] = Class::Open;
-    classes[b'[' as usize] = Class::Open;
-    classes[b'}' as usize] = Class::Close;
-    classes[b']' as usize] = Class::Close;
-    classes[b',' as usize] = Class::Separator;
-    classes[b':' as usize] = Class::Separator;
-    classes
+    roles[b'"' as usize] = ENDS | STARTS;
+    roles[b'{' as usize] = OPENS | STARTS;
+    roles[b'[' as usize] = OPENS | STARTS;
+    roles[b'}' as usize] = CLOSES | ENDS;
+    roles[b']' as usize] = CLOSES | ENDS;
+    roles[b',' as usize] = 0;
+    roles[b':' as usize] = 0;
+    roles
 };
+
+const OPENS: u8 = 1;
+const CLOSES: u8 = 2;
+const ENDS: u8 = 4;
+/// One bit above [`ENDS`]: a role that starts a value meets the shifted role before it there.
+const STARTS: u8 = 8;
+const WORD: u8 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -60,7 +60,7 @@ impl<'a> Reading<'a> {
             document,
             strict: options.strict,
         };
-        reading.block.read(&mut reading.source)?;
+        while reading.block.content().trim_ascii().is_empty() && reading.block.read(&mut reading.source)? {}
         let skip = sniff::check(reading.source.name(), reading.block.content())?;
         if skip > 0 {
             reading.document.note(Oddity::ByteOrderMark, 0);
@@ -199,6 +199,10 @@ impl<'a> Reading<'a> {
             }
         }
         self.check_is_trace()?;
+        if self.document.builder.total_events() == 0 {
+            let hint = "the profiler recorded nothing: profile again";
+            notes.add("NO_EVENTS", 1, hint, || "traceEvents is empty".to_owned());
+        }
         self.source.take_oddities(self.document.builder.odd_mut());
         self.check()?;
         let (name, unpacked) = (self.source.name(), self.source.unpacked());
