@@ -223,7 +223,9 @@ impl<'a> Cursor<'a> {
                 return Err(Stop::Broken);
             }
             if role & WORD != 0 {
-                let Some(&next) = index.get(step + 1) else { break };
+                let Some(&next) = index.get(step + 1) else {
+                    break;
+                };
                 self.is_null(self.scalar_between(position, next));
             }
             depth = depth + u32::from(role & OPENS) - u32::from(role & CLOSES != 0);

@@ -31,6 +31,8 @@ enum Next {
     Header,
     Body,
     Nothing,
+    /// The data do not go on like deflate; what stood before is unpacked.
+    Damage,
 }
 
 impl<'a> Gzip<'a> {
@@ -73,6 +75,7 @@ impl<'a> Gzip<'a> {
                     count => return Ok(count),
                 },
                 Next::Nothing => return Ok(0),
+                Next::Damage => return Err(damaged()),
             }
         }
     }
@@ -87,14 +90,13 @@ impl<'a> Gzip<'a> {
         let status = self.inflate.decompress(input, out, FlushDecompress::None);
         let used = (self.inflate.total_in() - used) as usize;
         let made = (self.inflate.total_out() - made) as usize;
-        let status = status.map_err(|_| damaged())?;
         self.packed.consume(used);
         self.checksum.update(&out[..made]);
         self.unpacked += made as u64;
         match status {
-            Status::StreamEnd => self.end_member()?,
-            Status::Ok | Status::BufError if used + made == 0 => return Err(damaged()),
-            Status::Ok | Status::BufError => {}
+            Ok(Status::StreamEnd) => self.end_member()?,
+            Ok(Status::Ok | Status::BufError) if used + made > 0 => {}
+            Ok(Status::Ok | Status::BufError) | Err(_) => self.next = Next::Damage,
         }
         Ok(made)
     }

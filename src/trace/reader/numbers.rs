@@ -109,11 +109,9 @@ pub(super) fn id(text: &[u8]) -> Option<i64> {
 
 /// The digits at the end of a text such as `stream 7`.
 pub(super) fn trailing_integer(text: &str) -> Option<i64> {
-    let digits = text.trim_end();
-    let start = digits
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + 1);
-    digits[start..].parse().ok()
+    let text = text.trim_end();
+    let start = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    text[start..].parse().ok()
 }
 
 /// A decimal number times 10^`places`, rounded half away from zero, saturating.
@@ -252,5 +250,6 @@ mod tests {
         assert_eq!(trailing_integer("stream 7"), Some(7));
         assert_eq!(trailing_integer("7"), Some(7));
         assert_eq!(trailing_integer("stream"), None);
+        assert_eq!(trailing_integer("stream\u{fffd}3"), Some(3));
     }
 }

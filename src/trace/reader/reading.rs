@@ -60,7 +60,9 @@ impl<'a> Reading<'a> {
             document,
             strict: options.strict,
         };
-        while reading.block.content().trim_ascii().is_empty() && reading.block.read(&mut reading.source)? {}
+        while reading.block.content().trim_ascii().is_empty()
+            && reading.block.read(&mut reading.source)?
+        {}
         let skip = sniff::check(reading.source.name(), reading.block.content())?;
         if skip > 0 {
             reading.document.note(Oddity::ByteOrderMark, 0);
@@ -73,6 +75,8 @@ impl<'a> Reading<'a> {
     fn step(&mut self) -> Result<bool> {
         let walked = self.document.walk(self.block.index());
         self.block.consume(walked.used);
+        let blanks = self.block.content().len() - self.block.content().trim_ascii_start().len();
+        self.block.consume(blanks);
         self.check()?;
         match walked.stop {
             None => Ok(false),

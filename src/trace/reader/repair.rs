@@ -135,6 +135,8 @@ enum Quotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
+    /// A field of an event that holds no text of the user: the first quote closes it.
+    Field,
     Args,
     List,
 }
@@ -187,6 +189,7 @@ impl<'a> Rewriter<'a> {
             self.take(b':')?;
             self.skip_blanks();
             match self.peek()? {
+                b'"' if within == Within::Event && key != b"name" => self.string(Within::Field)?,
                 b'"' => self.string(within)?,
                 b'{' if within == Within::Event && key == b"args" => self.object(Within::Args)?,
                 b'{' | b'[' => self.nested()?,
@@ -223,20 +226,22 @@ impl<'a> Rewriter<'a> {
 
     /// Writes a list, or an object inside the arguments, whatever it holds.
     fn nested(&mut self) -> Option<()> {
-        let mut depth = 0;
+        let mut open = Vec::new();
         loop {
-            match self.peek()? {
+            let byte = self.peek()?;
+            match byte {
                 b'"' => {
                     self.string(Within::List)?;
                     continue;
                 }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
+                b'{' => open.push(b'}'),
+                b'[' => open.push(b']'),
+                b'}' | b']' if open.pop() != Some(byte) => return None,
                 _ => {}
             }
-            self.out.push(self.peek()?);
+            self.out.push(byte);
             self.at += 1;
-            if depth == 0 {
+            if open.is_empty() {
                 return Some(());
             }
         }
@@ -264,6 +269,7 @@ impl<'a> Rewriter<'a> {
         }
         let rest = self.text[at + 1..].trim_ascii_start();
         match (rest.first(), within) {
+            (_, Within::Field) => true,
             (Some(b',' | b':' | b'}' | b']'), Within::List) => true,
             (Some(b','), Within::Event) => {
                 next_key(rest).is_some_and(|key| EVENT_KEYS.contains(&key))
