@@ -79,7 +79,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         if round > 0 {
             out.write_all(b",")?;
         }
-        write_round(&mut out, &text, events.clone(), &numbers, strides.map(|stride| stride * round))?;
+        write_round(
+            &mut out,
+            &text,
+            events.clone(),
+            &numbers,
+            strides.map(|stride| stride * round),
+        )?;
     }
     out.write_all(&text[events.end..])?;
     out.flush()?;
@@ -116,7 +122,10 @@ fn read(path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
 fn writer(path: &str) -> Result<Box<dyn Write>, Box<dyn Error>> {
     let file = File::create(path)?;
     Ok(if path.ends_with(".gz") {
-        Box::new(BufWriter::with_capacity(1 << 20, flate2::write::GzEncoder::new(file, flate2::Compression::default())))
+        Box::new(BufWriter::with_capacity(
+            1 << 20,
+            flate2::write::GzEncoder::new(file, flate2::Compression::default()),
+        ))
     } else if path.ends_with(".zst") {
         Box::new(BufWriter::with_capacity(1 << 20, zstd::Encoder::new(file, 3)?.auto_finish()))
     } else {
@@ -192,12 +201,19 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
             (b'0'..=b'9' | b'"', Some(known)) if whole_part(text, token.clone()).is_some() => {
                 let place = whole_part(text, token).expect("it was just found");
                 let digits = std::str::from_utf8(&text[place.clone()]).expect("digits are ASCII");
-                numbers.extend(digits.parse().ok().map(|value| Number { place, value, group: known }));
+                numbers.extend(digits.parse().ok().map(|value| Number {
+                    place,
+                    value,
+                    group: known,
+                }));
                 group = None;
             }
             (b'"', _) => {
                 let key = &text[token.start + 1..token.end - 1];
-                group = SHIFTED.iter().find(|(name, _)| name.as_bytes() == key).map(|(_, group)| *group);
+                group = SHIFTED
+                    .iter()
+                    .find(|(name, _)| name.as_bytes() == key)
+                    .map(|(_, group)| *group);
             }
             _ => group = None,
         }
@@ -209,7 +225,8 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
 fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     let start = token.start + usize::from(text[token.start] == b'"');
     let length = text[start..token.end].iter().take_while(|b| b.is_ascii_digit()).count();
-    let ends_well = matches!(text.get(start + length), Some(b'.' | b',' | b'"' | b'}' | b'\n' | b'\r' | b' '));
+    let ends_well =
+        matches!(text.get(start + length), Some(b'.' | b',' | b'"' | b'}' | b'\n' | b'\r' | b' '));
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
@@ -222,7 +239,8 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
             true => values().filter(|&ts| ts > 0).min(),
             false => Some(0),
         };
-        *stride = values().max().zip(first).map_or(0, |(last, first)| last.saturating_sub(first) + 1);
+        *stride =
+            values().max().zip(first).map_or(0, |(last, first)| last.saturating_sub(first) + 1);
     }
     strides[Group::Time as usize] += longest(text);
     strides
@@ -237,7 +255,8 @@ fn longest(text: &[u8]) -> u64 {
             b':' => continue,
             b'0'..=b'9' if after_key => {
                 let digits = whole_part(text, token.clone()).map(|place| &text[place]);
-                let value = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+                let value =
+                    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
                 longest = longest.max(value.unwrap_or(0));
             }
             _ => {}

@@ -3,6 +3,7 @@
 mod columns;
 mod header;
 mod notes;
+mod pair;
 mod reader;
 mod texts;
 mod time;
@@ -13,6 +14,7 @@ pub use columns::{
 };
 pub use header::{Device, Distributed, Header};
 pub use notes::{Note, Notes};
+pub use pair::read_pair;
 pub use reader::ReadOptions;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;

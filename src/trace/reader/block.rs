@@ -56,15 +56,7 @@ impl Block {
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
         let indexer = Indexer::new(capacity);
-        Block {
-            bytes,
-            start: 1,
-            end: 1,
-            window: capacity,
-            base: 0,
-            at_end: false,
-            indexer,
-        }
+        Block { bytes, start: 1, end: 1, window: capacity, base: 0, at_end: false, indexer }
     }
 
     /// The text that is not used up yet.

@@ -1,0 +1,56 @@
+//! Where does a performance model lose its accuracy? Prints what it covers of a profile, and the
+//! kernel types that add most to its error, with the ops of the model to look at.
+//!
+//! ```sh
+//! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
+//! ```
+//! Without arguments it reads a small sample.
+#![expect(clippy::print_stdout, reason = "the report is for the terminal")]
+
+use std::path::PathBuf;
+
+use tracetree::model::{Comparison, ForwardPasses, Scenario};
+
+fn main() -> tracetree::Result<()> {
+    let comparison = scenario(std::env::args_os().skip(1).map(PathBuf::from)).compare()?;
+    print_coverage(&comparison);
+    print_contributors(&comparison);
+    for note in &comparison.notes {
+        println!("note {} ×{}: {}", note.code, note.count, note.message);
+    }
+    Ok(())
+}
+
+/// The files of the command line, or the sample with its two forward passes.
+fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
+    if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
+        let mut scenario = Scenario::new(model_trace, profile);
+        scenario.op_mapping = files.next();
+        return scenario;
+    }
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model_decoder");
+    let file = |name: &str| PathBuf::from(sample).join(name);
+    let mut scenario = Scenario::new(file("model_trace.json"), file("kernel_details.csv"));
+    scenario.op_mapping = Some(file("op_mapping.yaml"));
+    scenario.forward_passes = ForwardPasses::new(2).unwrap_or(ForwardPasses::ONE);
+    scenario
+}
+
+fn print_coverage(comparison: &Comparison) {
+    println!("{}: of the profile's time the model has", comparison.scenario.name);
+    for part in &comparison.accuracy.coverage {
+        let share = part.share_pct.unwrap_or_default();
+        println!("  {:<10} {share:5.1} %  kernel types: {}", part.status, part.kernel_types);
+    }
+}
+
+fn print_contributors(comparison: &Comparison) {
+    let whole = comparison.accuracy.weighted_error_pct.unwrap_or_default();
+    println!("its weighted error is {whole:.1} %, most of it from");
+    for contributor in comparison.accuracy.contributors.iter().take(3) {
+        let row = &comparison.rows[contributor.row.0];
+        let ops = row.model_ops.join(", ");
+        let ops = if ops.is_empty() { "no op of the model" } else { &ops };
+        println!("  {:<26} {:5.2} points, {ops}", row.kernel_type, contributor.points);
+    }
+}

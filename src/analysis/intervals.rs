@@ -1,0 +1,35 @@
+//! Spans of time → their union: kernels of one op may overlap, and busy time counts no moment twice.
+
+use crate::trace::Nanos;
+
+/// Length of the union of half-open spans (start, end).
+pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
+    spans.sort_unstable();
+    newly_busy(&spans).into_iter().sum()
+}
+
+/// For each span, in order of start, how much of it no earlier span covers; adds up to the union.
+pub fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
+    let mut reached = Nanos(i64::MIN / 2);
+    spans
+        .iter()
+        .map(|&(start, end)| {
+            let new = (end - start.max(reached)).max(Nanos::ZERO);
+            reached = reached.max(end);
+            new
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_moment_counts_twice() {
+        let spans = [(0, 10), (5, 15), (6, 8), (20, 30)].map(|(a, b)| (Nanos(a), Nanos(b)));
+        assert_eq!(newly_busy(&spans), [10, 5, 0, 10].map(Nanos));
+        assert_eq!(busy_time(spans.into_iter().rev().collect()), Nanos(25));
+        assert_eq!(busy_time(Vec::new()), Nanos::ZERO);
+    }
+}

@@ -1,0 +1,155 @@
+//! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
+
+mod account;
+mod intervals;
+mod rows;
+mod summaries;
+
+pub use account::{Account, Measure, Totals};
+pub use intervals::{busy_time, newly_busy};
+pub use rows::{Row, RowKind};
+pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+
+use crate::diff::TraceDiff;
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Notes};
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
+#[derive(Debug, Clone)]
+pub struct Analysis<'d> {
+    diff: &'d TraceDiff<'d>,
+    measure: Measure,
+    rows: Vec<Row>,
+    /// Row of each accounted call; `u32::MAX` for all others.
+    row_of: PerSide<Vec<u32>>,
+    account: Account,
+    notes: Notes,
+}
+
+impl<'d> Analysis<'d> {
+    /// Accounts the time of both traces.
+    pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
+        let measure = Measure::of(diff);
+        let (rows, row_of) = rows::assign(diff, measure);
+        let account = Account::new(diff, measure, &rows);
+        let mut notes = Notes::default();
+        if measure == Measure::HostSelfTime {
+            notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
+                "neither trace has GPU events: the tables account the host self time of ops"
+                    .to_owned()
+            });
+        }
+        Analysis { diff, measure, rows, row_of, account, notes }
+    }
+
+    /// What was odd when the time was accounted.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The accounted time of an accounted call: its duration, or an op's self time.
+    pub fn time_of(&self, side: Side, call: CallId) -> Nanos {
+        self.measure.time(self.tree(side), call)
+    }
+
+    /// For each accounted event of a row, the part of its time in which no earlier event of the row
+    /// ran; adds up to the row's busy time.
+    pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
+        let tree = self.tree(side);
+        let span = |&call: &CallId| {
+            let event = tree.event(call).expect("accounted calls are events");
+            (tree.trace().start(event), tree.trace().end(event))
+        };
+        match self.measure {
+            Measure::GpuTime => newly_busy(&row.events[side].iter().map(span).collect::<Vec<_>>()),
+            Measure::HostSelfTime => {
+                row.events[side].iter().map(|&call| self.time_of(side, call)).collect()
+            }
+        }
+    }
+
+    /// The comparison that is accounted.
+    pub fn diff(&self) -> &'d TraceDiff<'d> {
+        self.diff
+    }
+
+    /// The tree of one side.
+    pub fn tree(&self, side: Side) -> &'d CallTree<'d> {
+        self.diff.tree(side)
+    }
+
+    /// What the rows account: GPU time, or host self time where neither trace has GPU events.
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// All rows, in the order of the merged tree; their position is their id.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The row that accounts a call; `None` for calls that are not accounted themselves.
+    pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
+        self.rows.get(self.row_of[side][call.index()] as usize)
+    }
+
+    /// The totals, and whether the rows add up to them.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Name of a row: the op, `a | b` where an outermost op was renamed, the launch API, or
+    /// `(launch not in trace)`.
+    pub fn row_name(&self, row: &Row) -> String {
+        let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
+        match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
+            (RowKind::Unlinked, ..) => crate::tree::UNLINKED.to_owned(),
+            (RowKind::CommonOp, Some(name), _) => name.to_owned(),
+            (_, Some(a), Some(b)) if a != b => format!("{a} | {b}"),
+            (_, Some(name), _) | (_, None, Some(name)) => name.to_owned(),
+            (_, None, None) => String::new(),
+        }
+    }
+
+    /// Names of the accounted events of a row on one side, in order of start.
+    pub fn event_names(&self, row: &Row, side: Side) -> Vec<&'d str> {
+        row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
+    }
+
+    /// Name of the lowest common node of a row; empty where not even a thread is common.
+    pub fn lowest_common_name(&self, row: &Row) -> &'d str {
+        let Some(id) = row.lowest_common else { return "" };
+        let node = self.diff.merged().node(id);
+        let side =
+            if node.call(Side::Baseline).is_some() { Side::Baseline } else { Side::Candidate };
+        node.call(side).map_or("", |call| self.tree(side).name(call))
+    }
+
+    /// Number of the step that a row was launched in, by the baseline's count where it has one.
+    pub fn step_of(&self, row: &Row) -> Option<u64> {
+        Side::BOTH.iter().find_map(|&side| {
+            let call = row.calls[side].or_else(|| row.events[side].first().copied())?;
+            self.tree(side).step(call).map(|step| step.number)
+        })
+    }
+
+    /// Name of the innermost `nn.Module` around a row; empty where there is none.
+    pub fn module_of(&self, row: &Row) -> &'d str {
+        Side::BOTH
+            .iter()
+            .find_map(|&side| {
+                let tree = self.tree(side);
+                tree.module(row.calls[side]?).map(|module| tree.name(module))
+            })
+            .map_or("", |name| name.strip_prefix("nn.Module: ").unwrap_or(name))
+    }
+
+    /// The op that launched a GPU event, or that a host event is: the nearest op at or above.
+    pub fn op_of(&self, side: Side, call: CallId) -> Option<CallId> {
+        let tree = self.tree(side);
+        std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .find(|&above| tree.kind(above) == CallKind::Op)
+    }
+}

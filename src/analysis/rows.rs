@@ -1,0 +1,196 @@
+//! Each accounted event → the row of its lowest common op.
+//!
+//! ```text
+//! event below …                                row
+//! an op with a partner of the same name        that pair of ops (the nearest one above)
+//! only one-sided ops                           the outermost of them, the other side 0
+//! only renamed ops                             the outermost pair, named `a | b`
+//! no op                                        the launch
+//! no launch in the trace                       its kernel's name
+//! ```
+
+use super::account::{Measure, ratio};
+use super::intervals::busy_time;
+use crate::diff::{MergedId, TraceDiff};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowKind {
+    /// A pair of ops of the same name.
+    CommonOp,
+    /// A pair of ops under two names, with no common op above.
+    RenamedOp,
+    /// An op that one trace has alone, with no common op above.
+    OneSidedOp,
+    /// A launch with no op above.
+    Launch,
+    /// GPU events of one name whose launch is not in the trace.
+    Unlinked,
+}
+
+/// One row of the account.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What the row stands for.
+    pub kind: RowKind,
+    /// The op or launch on each side; `None` for unlinked GPU events and on the side without one.
+    pub calls: PerSide<Option<CallId>>,
+    /// The accounted events, by start.
+    pub events: PerSide<Vec<CallId>>,
+    /// Sum of their times.
+    pub time: PerSide<Nanos>,
+    /// Union of their intervals.
+    pub busy: PerSide<Nanos>,
+    /// Time on the host of the op or launch, calls below included.
+    pub host_time: PerSide<Nanos>,
+    /// Time on the host of the op or launch, outside of the calls directly below.
+    pub host_self_time: PerSide<Nanos>,
+    /// The lowest common node: the op itself, or the nearest common node above.
+    pub lowest_common: Option<MergedId>,
+}
+
+impl Row {
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.time.candidate - self.time.baseline
+    }
+
+    /// Candidate / baseline; `None` where one of them is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        ratio(self.time)
+    }
+
+    /// `both`, `trace1_only` or `trace2_only`, by which side has accounted events.
+    pub fn presence(&self) -> &'static str {
+        match (self.events.baseline.is_empty(), self.events.candidate.is_empty()) {
+            (false, true) => "trace1_only",
+            (true, false) => "trace2_only",
+            (false, false) | (true, true) => "both",
+        }
+    }
+}
+
+/// What makes two events of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum RowKey<'t> {
+    Call(RowKind, MergedId),
+    Unlinked(&'t str),
+}
+
+/// The rows in the order of the merged tree, and the row of each accounted call.
+pub(super) fn assign(diff: &TraceDiff<'_>, measure: Measure) -> (Vec<Row>, PerSide<Vec<u32>>) {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut ids: FxHashMap<RowKey<'_>, usize> = FxHashMap::default();
+    let mut row_of = PerSide::from_fn(|side| vec![u32::MAX; diff.tree(side).len()]);
+    for side in Side::BOTH {
+        for call in measure.calls(diff.tree(side)) {
+            let key = key(diff, side, call);
+            let at = *ids.entry(key).or_insert_with(|| {
+                rows.push(empty_row(diff, key, side, call));
+                rows.len() - 1
+            });
+            rows[at].events[side].push(call);
+            row_of[side][call.index()] = at as u32;
+        }
+    }
+    for row in &mut rows {
+        fill(diff, measure, row);
+    }
+    sort(diff, rows, row_of)
+}
+
+fn key<'t>(diff: &TraceDiff<'t>, side: Side, call: CallId) -> RowKey<'t> {
+    let tree = diff.tree(side);
+    if tree.kind(call) == CallKind::Gpu && tree.launch(call).is_none() {
+        return RowKey::Unlinked(tree.name(call));
+    }
+    let node = |call| diff.merged().of(side, call);
+    if let Some(op) = diff.lowest_common_op(side, call) {
+        return RowKey::Call(RowKind::CommonOp, node(op));
+    }
+    let above = std::iter::once(call).chain(tree.ancestors(call));
+    match above.filter(|&above| tree.kind(above) == CallKind::Op).last() {
+        Some(op) if diff.partner(side, op).is_some() => RowKey::Call(RowKind::RenamedOp, node(op)),
+        Some(op) => RowKey::Call(RowKind::OneSidedOp, node(op)),
+        None => RowKey::Call(RowKind::Launch, node(tree.launch(call).unwrap_or(call))),
+    }
+}
+
+fn empty_row(diff: &TraceDiff<'_>, key: RowKey<'_>, side: Side, call: CallId) -> Row {
+    let (kind, calls, from) = match key {
+        RowKey::Call(kind, id) => {
+            let node = diff.merged().node(id);
+            let calls = PerSide::from_fn(|side| node.call(side));
+            (kind, calls, calls[side].unwrap_or(call))
+        }
+        RowKey::Unlinked(_) => (RowKind::Unlinked, PerSide::default(), call),
+    };
+    Row {
+        kind,
+        calls,
+        events: PerSide::default(),
+        time: PerSide::default(),
+        busy: PerSide::default(),
+        host_time: PerSide::default(),
+        host_self_time: PerSide::default(),
+        lowest_common: diff.lowest_common(side, from).map(|common| diff.merged().of(side, common)),
+    }
+}
+
+fn fill(diff: &TraceDiff<'_>, measure: Measure, row: &mut Row) {
+    for side in Side::BOTH {
+        let tree = diff.tree(side);
+        let span = |call: CallId| {
+            let event = tree.event(call).expect("accounted calls are events");
+            (tree.trace().start(event), tree.trace().end(event))
+        };
+        row.events[side].sort_by_key(|&call| (span(call), call));
+        row.time[side] = row.events[side].iter().map(|&call| measure.time(tree, call)).sum();
+        row.busy[side] = match measure {
+            Measure::GpuTime => {
+                busy_time(row.events[side].iter().map(|&call| span(call)).collect())
+            }
+            Measure::HostSelfTime => row.time[side],
+        };
+        if let Some(call) = row.calls[side] {
+            row.host_time[side] = tree.duration(call);
+            row.host_self_time[side] = tree.self_time(call);
+        }
+    }
+}
+
+/// Puts rows in the order of the merged tree; unlinked ones last, by name.
+fn sort(
+    diff: &TraceDiff<'_>,
+    rows: Vec<Row>,
+    mut row_of: PerSide<Vec<u32>>,
+) -> (Vec<Row>, PerSide<Vec<u32>>) {
+    let place = |row: &Row| {
+        Side::BOTH.iter().find_map(|&side| row.calls[side].map(|call| diff.merged().of(side, call)))
+    };
+    let name = |row: &Row| {
+        Side::BOTH
+            .iter()
+            .find_map(|&side| row.events[side].first().map(|&call| diff.tree(side).name(call)))
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&at| {
+        (rows[at].kind == RowKind::Unlinked, place(&rows[at]), name(&rows[at]), at)
+    });
+    let mut new_id = vec![0; rows.len()];
+    for (new, &old) in order.iter().enumerate() {
+        new_id[old] = new as u32;
+    }
+    for side in Side::BOTH {
+        for row in row_of[side].iter_mut().filter(|row| **row != u32::MAX) {
+            *row = new_id[*row as usize];
+        }
+    }
+    let mut sorted: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let rows = order.iter().filter_map(|&at| sorted[at].take()).collect();
+    (rows, row_of)
+}

@@ -1,0 +1,146 @@
+//! Rows grouped: by name, by name and arguments, and what each lowest common op became on each side.
+
+use super::{Analysis, Row};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::collections::BTreeMap;
+
+/// All rows of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NameSummary {
+    /// Name of the rows.
+    pub name: String,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Sum of their times.
+    pub time: PerSide<Nanos>,
+    /// Sum of the distances between the two sides of each row.
+    pub abs_difference: Nanos,
+}
+
+impl NameSummary {
+    /// Candidate / baseline of the sums; `None` where one of them is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        super::account::ratio(self.time)
+    }
+}
+
+/// All rows of one name and one set of arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UniqueArgsSummary {
+    /// The first row of the group; all have its name and arguments.
+    pub first_row: usize,
+    /// The sums of the group.
+    pub sums: NameSummary,
+}
+
+/// What the instances of one lowest common op became.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lowering {
+    /// Number of rows.
+    pub row_count: u64,
+    /// What ran below it on each side.
+    pub sides: PerSide<LoweringSide>,
+}
+
+/// What ran below an op on one side: names with count and time, sorted by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LoweringSide {
+    /// Sum of the times of all events.
+    pub time: Nanos,
+    /// The ops that launched, by name.
+    pub ops: BTreeMap<String, (u64, Nanos)>,
+    /// The accounted events, by name.
+    pub kernels: BTreeMap<String, (u64, Nanos)>,
+}
+
+impl Analysis<'_> {
+    /// Rows grouped by name: largest baseline time first, then candidate time, then name.
+    pub fn by_name(&self) -> Vec<NameSummary> {
+        let mut groups: BTreeMap<String, NameSummary> = BTreeMap::new();
+        for row in self.rows() {
+            let name = self.row_name(row);
+            add(groups.entry(name.clone()).or_insert_with(|| empty(name)), row);
+        }
+        let mut groups: Vec<NameSummary> = groups.into_values().collect();
+        groups.sort_by_key(order);
+        groups
+    }
+
+    /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
+    pub fn by_unique_args(&self) -> Vec<UniqueArgsSummary> {
+        let mut groups: BTreeMap<(String, Vec<&str>), UniqueArgsSummary> = BTreeMap::new();
+        for (at, row) in self.rows().iter().enumerate() {
+            let name = self.row_name(row);
+            let key = (name.clone(), self.argument_texts(row));
+            let group = groups
+                .entry(key)
+                .or_insert_with(|| UniqueArgsSummary { first_row: at, sums: empty(name) });
+            add(&mut group.sums, row);
+        }
+        let mut groups: Vec<UniqueArgsSummary> = groups.into_values().collect();
+        groups.sort_by(|a, b| {
+            order(&a.sums).cmp(&order(&b.sums)).then(a.first_row.cmp(&b.first_row))
+        });
+        groups
+    }
+
+    /// Shapes, concrete inputs, strides and types of a row's op, baseline and candidate in turn.
+    pub fn argument_texts(&self, row: &Row) -> Vec<&str> {
+        let of = |side: Side, pick: fn(&crate::trace::Arguments) -> crate::trace::TextId| {
+            let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
+            arguments.map_or("", |arguments| self.tree(side).trace().text(pick(arguments)))
+        };
+        let picks: [fn(&crate::trace::Arguments) -> crate::trace::TextId; 4] =
+            [|a| a.dims, |a| a.concrete, |a| a.strides, |a| a.types];
+        picks.iter().flat_map(|&pick| Side::BOTH.map(|side| of(side, pick))).collect()
+    }
+
+    /// For each row name, the ops and kernels that it became on each side.
+    pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
+        let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
+        for row in self.rows() {
+            let lowering = lowerings.entry(self.row_name(row)).or_default();
+            lowering.row_count += 1;
+            for side in Side::BOTH {
+                self.add_lowering(&mut lowering.sides[side], row, side);
+            }
+        }
+        lowerings
+    }
+
+    fn add_lowering(&self, lowering: &mut LoweringSide, row: &Row, side: Side) {
+        let tree = self.tree(side);
+        lowering.time += row.time[side];
+        for &event in &row.events[side] {
+            let time = self.measure.time(tree, event);
+            let mut count =
+                |names: fn(&mut LoweringSide) -> &mut BTreeMap<String, (u64, Nanos)>,
+                 name: &str| {
+                    let entry = names(lowering).entry(name.to_owned()).or_default();
+                    entry.0 += 1;
+                    entry.1 += time;
+                };
+            count(|side| &mut side.kernels, tree.name(event));
+            if let Some(op) = self.op_of(side, event) {
+                count(|side| &mut side.ops, tree.name(op));
+            }
+        }
+    }
+}
+
+fn empty(name: String) -> NameSummary {
+    NameSummary { name, row_count: 0, time: PerSide::default(), abs_difference: Nanos::ZERO }
+}
+
+fn add(sums: &mut NameSummary, row: &Row) {
+    sums.row_count += 1;
+    sums.time.baseline += row.time.baseline;
+    sums.time.candidate += row.time.candidate;
+    sums.abs_difference += row.difference().abs();
+}
+
+fn order(sums: &NameSummary) -> impl Ord + use<> {
+    use std::cmp::Reverse;
+    (Reverse(sums.time.baseline), Reverse(sums.time.candidate), sums.name.clone())
+}

@@ -1,0 +1,126 @@
+//! `tracetree diff BASE NEW`: the main job.
+
+use super::output::Console;
+use super::{Outcome, load, summary};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+use tracetree::analysis::{Account, Analysis};
+use tracetree::diff::TraceDiff;
+use tracetree::report::{summarise, write_report};
+use tracetree::trace::Nanos;
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Result};
+
+#[derive(Args)]
+pub(super) struct DiffArgs {
+    /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input).
+    baseline: PathBuf,
+    /// The trace to look at.
+    candidate: PathBuf,
+    /// Folder for the report; created if missing, other files in it are kept.
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
+    output: PathBuf,
+    /// How the result is printed.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Rows of the table that is printed.
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    top: usize,
+    /// Exit with 1 if the structure of the traces differs.
+    #[arg(long)]
+    exit_code: bool,
+    /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
+    #[arg(long, value_name = "LIMIT")]
+    fail_on: Option<Limit>,
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Csv,
+    Md,
+}
+
+/// How much longer the candidate may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Limit {
+    Percent(f64),
+    Time(Nanos),
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Limit, String> {
+        let units = [("%", 0.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let (number, scale) = units
+            .iter()
+            .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
+            .ok_or_else(|| format!("`{text}` has no unit; write 5%, 200us, 1.5ms or 2s"))?;
+        let value: f64 = number
+            .trim()
+            .parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+            .ok_or_else(|| format!("`{number}` is no number of at least 0"))?;
+        Ok(match scale {
+            0.0 => Limit::Percent(value),
+            scale => Limit::Time(Nanos((value * scale).round() as i64)),
+        })
+    }
+}
+
+impl Limit {
+    fn is_passed(self, account: &Account) -> bool {
+        match self {
+            Limit::Time(most) => account.difference() > most,
+            Limit::Percent(percent) => {
+                let baseline = account.totals.baseline.time.0 as f64;
+                account.difference().0 as f64 > baseline * percent / 100.0
+            }
+        }
+    }
+}
+
+pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
+    let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let traces = load::pair(paths, console)?;
+    let (baseline, candidate) =
+        rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
+    let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
+    let analysis = Analysis::new(&diff);
+    write_report(&analysis, &args.output)?;
+    let summary = summarise(&analysis);
+    let width = console.width();
+    console.print(|out| match args.format {
+        Format::Text => summary::text(&analysis, &summary, args.top, width, out),
+        Format::Json => summary::json(&summary, out),
+        Format::Csv => summary::csv(&analysis, out),
+        Format::Md => summary::markdown(&analysis, &summary, args.top, out),
+    })?;
+    for note in &summary.notes {
+        console.say(&summary::note_line(note));
+    }
+    console.say(&format!("report in {}", args.output.display()));
+    let differs = args.exit_code && summary.points_of_difference > 0;
+    let failed = args.fail_on.is_some_and(|limit| limit.is_passed(analysis.account()));
+    Ok(if differs || failed { Outcome::Differences } else { Outcome::Done })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_has_a_unit() {
+        assert_eq!("5%".parse(), Ok(Limit::Percent(5.0)));
+        assert_eq!("1.5ms".parse(), Ok(Limit::Time(Nanos(1_500_000))));
+        assert_eq!("2s".parse(), Ok(Limit::Time(Nanos(2_000_000_000))));
+        assert!("5".parse::<Limit>().is_err());
+        assert!("-5%".parse::<Limit>().is_err());
+        assert!("nan%".parse::<Limit>().is_err());
+    }
+}

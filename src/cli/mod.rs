@@ -1,0 +1,89 @@
+//! The command line: arguments in, exit code out. Only this module prints.
+
+mod diff;
+mod load;
+mod model_diff;
+mod output;
+mod summary;
+mod tree;
+mod uid;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use output::Console;
+use std::process::ExitCode;
+use tracetree::Result;
+
+/// What a command found; errors are exit code 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Done.
+    Done = 0,
+    /// The differences that the user asked to be told of by exit code.
+    Differences = 1,
+    /// An input of several is missing, under `--strict`.
+    Missing = 2,
+}
+
+/// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
+#[derive(Parser)]
+#[command(version, about, long_about = None, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to use colour; NO_COLOR is respected.
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    color: Color,
+    /// Print less: no progress, no warnings.
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Print more.
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compare two traces and write a report folder.
+    Diff(diff::DiffArgs),
+    /// Print the call tree of one trace.
+    Tree(tree::TreeArgs),
+    /// Find the event of the other trace that corresponds to one.
+    Uid(uid::UidArgs),
+    /// Compare a performance model's predicted trace with a measured kernel profile.
+    ModelDiff(model_diff::ModelDiffArgs),
+}
+
+/// Runs the command line.
+pub(crate) fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let mut console = Console::new(cli.color, cli.quiet, cli.verbose);
+    match cli.command.run(&mut console) {
+        Ok(outcome) => ExitCode::from(outcome as u8),
+        Err(error) if console.is_closed() => {
+            drop(error);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            console.error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+impl Command {
+    fn run(&self, console: &mut Console) -> Result<Outcome> {
+        match self {
+            Command::Diff(args) => diff::run(args, console),
+            Command::Tree(args) => tree::run(args, console),
+            Command::Uid(args) => uid::run(args, console),
+            Command::ModelDiff(args) => model_diff::run(args, console),
+        }
+    }
+}

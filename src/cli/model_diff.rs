@@ -1,0 +1,168 @@
+//! `tracetree model-diff`: arguments → a report on stdout, and whether the model is good enough.
+
+use super::output::Console;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::model::{
+    Comparison, FailOn, Format, ForwardPasses, Outcome, Scenario, failures, read_scenarios, render,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  tracetree model-diff model_trace.json kernel_details.csv --op-mapping op_mapping.yaml
+  tracetree model-diff --scenarios scenarios.toml --strict -o accuracy.json
+  tracetree model-diff model_trace.json kernel_details.csv --fail-on 'error>20% & share>1%'
+
+Conditions of --fail-on, in percent, with >, >=, < or <= and joined by &:
+  of each kernel type   error, count_error, share          'MatMulV2: error>10%' asks only one
+  of a scenario         weighted_error, total_error, unmodeled, model_only
+
+Exit codes: 0 done, 1 a --fail-on condition holds, 2 unreadable input or bad usage.";
+
+/// Compare a performance model's predicted trace with a measured kernel profile
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ModelDiffArgs {
+    /// The chrome trace that the model wrote (.json or .json.gz)
+    #[arg(
+        required_unless_present = "scenarios",
+        conflicts_with = "scenarios",
+        requires = "profile"
+    )]
+    model_trace: Option<PathBuf>,
+
+    /// The kernel_details.csv of the profiler (.csv or .csv.gz)
+    #[arg(value_name = "KERNELS")]
+    profile: Option<PathBuf>,
+
+    /// The op mapping (YAML): kernel types of ops that the model did not look up
+    #[arg(long, value_name = "FILE", conflicts_with = "scenarios")]
+    op_mapping: Option<PathBuf>,
+
+    /// How many forward passes the profile covers
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "scenarios")]
+    forward_passes: ForwardPasses,
+
+    /// Name of the comparison; with --scenarios, the only one to run
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<String>,
+
+    /// Compare every scenario of this TOML file
+    #[arg(long, value_name = "FILE")]
+    scenarios: Option<PathBuf>,
+
+    /// Exit with 2 when a scenario is skipped because a file of it is missing
+    #[arg(long)]
+    strict: bool,
+
+    /// How many kernel types text and md show
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    top: usize,
+
+    /// Format of the report on stdout: text, json, csv or md
+    #[arg(long, default_value = "text")]
+    format: Format,
+
+    /// Write the report to this file too; its ending (.txt, .json, .csv, .md) chooses the format
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Exit with 1 when this holds, such as 'error>20%'; may be given several times
+    #[arg(long, value_name = "CONDITION")]
+    fail_on: Vec<FailOn>,
+}
+
+/// Compares, reports, and returns the exit code.
+pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::Outcome> {
+    let outcomes = outcomes(args)?;
+    let failed = failures(&args.fail_on, &compared(&outcomes).collect::<Vec<_>>())?;
+    warn(&outcomes, console);
+    if let Some(path) = &args.output {
+        let format = Format::of_path(path).unwrap_or(args.format);
+        write_aside(path, &render(&outcomes, format, args.top))?;
+    }
+    console.print(|out| out.write_all(render(&outcomes, args.format, args.top).as_bytes()))?;
+    for failure in &failed {
+        console.tell(&format!("failed: {failure}"));
+    }
+    let skipped = outcomes.len() - compared(&outcomes).count();
+    Ok(match (args.strict && skipped > 0, failed.is_empty()) {
+        (true, _) => super::Outcome::Missing,
+        (false, false) => super::Outcome::Differences,
+        (false, true) => super::Outcome::Done,
+    })
+}
+
+/// The outcome of each scenario. A file that the command line names itself must exist.
+fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
+    match (&args.scenarios, &args.model_trace, &args.profile) {
+        (Some(file), _, _) => {
+            scenarios(file, args.scenario.as_deref())?.iter().map(Scenario::outcome).collect()
+        }
+        (None, Some(model_trace), Some(profile)) => {
+            let comparison = scenario(args, model_trace, profile).compare()?;
+            Ok(vec![Outcome::Compared(Box::new(comparison))])
+        }
+        (None, _, _) => Err(Error::new(ErrorKind::Usage, "model-diff", "no input given")
+            .remedy("name a model's trace and a kernel profile, or --scenarios")),
+    }
+}
+
+fn scenario(args: &ModelDiffArgs, model_trace: &Path, profile: &Path) -> Scenario {
+    let mut scenario = Scenario::new(model_trace, profile);
+    scenario.op_mapping.clone_from(&args.op_mapping);
+    scenario.forward_passes = args.forward_passes;
+    if let Some(name) = &args.scenario {
+        scenario.name.clone_from(name);
+    }
+    scenario
+}
+
+fn scenarios(file: &Path, only: Option<&str>) -> Result<Vec<Scenario>> {
+    let mut scenarios = read_scenarios(file)?;
+    let Some(only) = only else { return Ok(scenarios) };
+    let names: Vec<String> = scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+    scenarios.retain(|scenario| scenario.name == only);
+    if scenarios.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, file, format!("no scenario `{only}`"))
+            .remedy(format!("it lists {}", names.join(", "))));
+    }
+    Ok(scenarios)
+}
+
+fn compared(outcomes: &[Outcome]) -> impl Iterator<Item = &Comparison> {
+    outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Compared(comparison) => Some(&**comparison),
+        Outcome::Skipped { .. } => None,
+    })
+}
+
+fn warn(outcomes: &[Outcome], console: &mut Console) {
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Compared(comparison) => {
+                for note in &comparison.notes {
+                    let name = &comparison.scenario.name;
+                    let hint = if note.hint.is_empty() { "" } else { "; " };
+                    console.say(&format!(
+                        "warning: {name}: {} ×{}: {}{hint}{}",
+                        note.code, note.count, note.message, note.hint
+                    ));
+                }
+            }
+            Outcome::Skipped { scenario, reason } => {
+                console.say(&format!("warning: scenario {scenario} is skipped: {reason}"));
+            }
+        }
+    }
+}
+
+/// Writes beside `path` and renames, so that a failed run leaves no half report.
+fn write_aside(path: &Path, report: &str) -> Result<()> {
+    let mut aside = OsString::from(path);
+    aside.push(".partial");
+    std::fs::write(&aside, report)
+        .and_then(|()| std::fs::rename(&aside, path))
+        .map_err(|e| Error::io(path, "write the report", e))
+}

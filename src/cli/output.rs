@@ -1,0 +1,83 @@
+//! Where the command line prints: results to stdout, progress and warnings to stderr.
+
+use super::Color;
+use anstream::{AutoStream, ColorChoice};
+use std::io::{self, IsTerminal, Write};
+use tracetree::{Error, Result};
+
+/// Both streams of the terminal, with what the user wants to see on them.
+pub(super) struct Console {
+    out: AutoStream<io::Stdout>,
+    err: AutoStream<io::Stderr>,
+    quiet: bool,
+    verbose: bool,
+    closed: bool,
+}
+
+impl Console {
+    pub(super) fn new(color: Color, quiet: bool, verbose: bool) -> Console {
+        let choice = match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        };
+        Console {
+            out: AutoStream::new(io::stdout(), choice),
+            err: AutoStream::new(io::stderr(), choice),
+            quiet,
+            verbose,
+            closed: false,
+        }
+    }
+
+    /// Writes a result to stdout. A reader that closes the pipe early (`| head`) ends the program
+    /// without an error.
+    pub(super) fn print(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        let mut buffered = io::BufWriter::with_capacity(1 << 16, &mut self.out);
+        let written = write(&mut buffered).and_then(|()| buffered.flush());
+        written.map_err(|error| {
+            self.closed = error.kind() == io::ErrorKind::BrokenPipe;
+            Error::io("standard output", "write", error)
+        })
+    }
+
+    /// Whether nobody reads stdout any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// A line to stderr that `--quiet` drops. A closed stderr is no reason to stop.
+    pub(super) fn say(&mut self, line: &str) {
+        if !self.quiet {
+            self.tell(line);
+        }
+    }
+
+    /// A line to stderr whatever the user wants to see.
+    pub(super) fn tell(&mut self, line: &str) {
+        let _ = writeln!(self.err, "tracetree: {line}");
+    }
+
+    /// Why the program stops.
+    pub(super) fn error(&mut self, error: &Error) {
+        let style = anstyle::AnsiColor::Red.on_default().bold();
+        self.tell(&format!("{style}error{style:#}: {error}"));
+    }
+
+    /// Whether a moving progress bar makes sense.
+    pub(super) fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    pub(super) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    /// Columns of the terminal; 100 where stdout is none.
+    pub(super) fn width(&self) -> usize {
+        terminal_size::terminal_size_of(io::stdout()).map_or(100, |(width, _)| usize::from(width.0))
+    }
+}

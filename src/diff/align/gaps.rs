@@ -1,0 +1,230 @@
+//! What is left between two pairs of siblings: wrappers are opened, renamed calls are paired.
+//!
+//! ```text
+//! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is paired one level deeper
+//! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same place, same work below
+//! ```
+//!
+//! Whether a call is opened or kept is decided by what would be paired: opened, all that the other
+//! side of the gap and the calls below have in common; kept, what the best partner for a rename
+//! and the calls below have in common.
+
+use super::sequence::{self, Compare};
+use crate::diff::bags::{Bags, common, size};
+use crate::diff::outline::Outline;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree};
+use std::ops::Range;
+
+/// How many partners for a rename are weighed against opening a call.
+const PARTNERS: usize = 64;
+/// Letters that a word must have before two names that share it are taken for variants.
+const TELLING_WORD: usize = 5;
+/// Long words that tell nothing.
+const COMMON_WORDS: [&str; 5] = ["backward", "forward", "function", "native", "method"];
+
+/// One gap: unpaired runs of siblings on both sides, both non-empty.
+pub(super) struct Gap<'a, 'b, 't> {
+    pub(super) trees: PerSide<&'a CallTree<'t>>,
+    pub(super) outlines: PerSide<&'a Outline>,
+    pub(super) bags: &'b mut Bags<'a>,
+    pub(super) runs: PerSide<&'b [u32]>,
+}
+
+impl<'b> Gap<'_, 'b, '_> {
+    /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
+    ///
+    /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
+    pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
+        let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
+        let gains = PerSide::from_fn(|side| {
+            let runs = self.runs;
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &all[side.other()]);
+            runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
+        });
+        let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
+        let opens = |gain: &Option<u32>| gain.is_some_and(|gain| gain > 0 || *most == 0);
+        Some(PerSide::from_fn(|side| {
+            let children = |&call: &u32| self.outlines[side].children(call);
+            let calls = self.runs[side].iter().zip(&gains[side]);
+            calls
+                .flat_map(|(call, gain)| if opens(gain) { children(call) } else { vec![*call] })
+                .collect()
+        }))
+    }
+
+    /// How many more tokens are paired if the call is opened than if it is kept and renamed;
+    /// `None` where it must not be opened.
+    fn gain_of_opening(
+        &mut self,
+        side: Side,
+        at: usize,
+        call: u32,
+        wanted: &[(u32, u32)],
+    ) -> Option<u32> {
+        let outline = self.outlines[side];
+        let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
+        if !host || !outline.has_children(call) {
+            return None;
+        }
+        let inner = self.bags.below(side, call);
+        let opened = common(&inner, wanted);
+        // Small change: neither most of what the call holds nor most of what the other side wants.
+        if opened == 0 || (2 * opened < size(&inner) && 2 * opened < size(wanted)) {
+            return None;
+        }
+        let partners = self.possible_partners(side, at);
+        let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, &inner)).max();
+        opened.checked_sub(kept.unwrap_or(0))
+    }
+
+    /// The calls of the other run around the same place.
+    fn possible_partners(&self, side: Side, at: usize) -> &'b [u32] {
+        let others = self.runs[side.other()];
+        let middle = at * others.len() / self.runs[side].len();
+        let from = middle.saturating_sub(PARTNERS / 2).min(others.len().saturating_sub(PARTNERS));
+        &others[from..(from + PARTNERS).min(others.len())]
+    }
+
+    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
+    /// `cudnn_convolution`, in order. What lies below them may stand beside them on the other side,
+    /// as the bias add does, so both are opened and aligned together with the rest of the gap.
+    pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
+        let runs = self.runs;
+        let mut found = Vec::new();
+        let mut from = 0;
+        for (at, &a) in runs.baseline.iter().enumerate() {
+            let near = self.possible_partners(Side::Baseline, at);
+            let next = (from..runs.candidate.len()).find(|&position| {
+                let b = runs.candidate[position];
+                near.contains(&b) && self.is_variant(a, b)
+            });
+            if let Some(position) = next {
+                found.push((a, runs.candidate[position]));
+                from = position + 1;
+            }
+        }
+        found
+    }
+
+    fn is_variant(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let works = |outline: &Outline, call: u32| {
+            outline.kinds[call as usize] == CallKind::Op && outline.gpu_path[call as usize]
+        };
+        if !works(x, a) || !works(y, b) || !self.names_are_alike(a, b) {
+            return false;
+        }
+        let holds =
+            |bag: &[(u32, u32)], key: Option<u32>| bag.iter().any(|&(token, _)| Some(token) == key);
+        // A wrapper that is named after what it wraps is no variant of it.
+        !holds(&self.bags.below(Side::Baseline, a), y.tokens(b)[0])
+            && !holds(&self.bags.below(Side::Candidate, b), x.tokens(a)[0])
+    }
+
+    /// How much would be paired if the call were kept and renamed.
+    fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: &[(u32, u32)]) -> u32 {
+        let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
+        if mine.kinds[call as usize] != theirs.kinds[other as usize] {
+            return 0;
+        }
+        let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
+            (0, 0) => 1,
+            (a, b) if a == b => 2,
+            _ => 0,
+        };
+        common(inner, &self.bags.below(side.other(), other)) + bonus
+    }
+
+    /// Pairs of calls that are the same under another name.
+    pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
+        let runs = self.runs;
+        let aligned = sequence::align(self);
+        aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
+    }
+
+    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
+    fn evidence(&mut self, a: u32, b: u32) -> i64 {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let kind = x.kinds[a as usize];
+        if kind != y.kinds[b as usize] || !matches!(kind, CallKind::Frame | CallKind::Op) {
+            return 0;
+        }
+        let below = self.bags.below(Side::Baseline, a);
+        let other = self.bags.below(Side::Candidate, b);
+        let (shared, larger) = (common(&below, &other), size(&below).max(size(&other)));
+        let arguments = x.arguments[a as usize];
+        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
+        let alike = same_arguments || self.names_are_alike(a, b);
+        let agrees = match larger {
+            0 => same_arguments || self.is_alone_with_variant(a, b),
+            _ => 2 * shared >= larger || (alike && shared > 0),
+        };
+        match agrees {
+            true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
+            false => 0,
+        }
+    }
+
+    /// Whether two calls of which nothing is known but their names stand alone in the gap, and
+    /// one name extends the other.
+    fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
+        let stem = |name: &str| {
+            let last = name.rsplit("::").next().unwrap_or(name);
+            last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
+        };
+        let alone = self.runs.baseline.len() == 1 && self.runs.candidate.len() == 1;
+        let first = stem(self.trees.baseline.name(CallId(a)));
+        alone && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
+    }
+
+    /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
+    fn names_are_alike(&self, a: u32, b: u32) -> bool {
+        let theirs = telling_words(self.trees.candidate.name(CallId(b)));
+        let mine = telling_words(self.trees.baseline.name(CallId(a)));
+        mine.iter().any(|word| theirs.contains(word))
+    }
+
+    /// What is below a call, without its name: equal for a call and its renamed partner.
+    fn body(&self, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        let mut body = u64::from(outline.arguments[call as usize]);
+        for child in outline.children(call) {
+            body = body.rotate_left(7)
+                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        body
+    }
+}
+
+/// The long words of the last part of a name, in lower case.
+fn telling_words(name: &str) -> Vec<String> {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    last.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .filter(|word| word.len() >= TELLING_WORD && !COMMON_WORDS.contains(&word.as_str()))
+        .collect()
+}
+
+impl Compare for Gap<'_, '_, '_> {
+    fn lengths(&self) -> (usize, usize) {
+        (self.runs.baseline.len(), self.runs.candidate.len())
+    }
+
+    fn equal(&mut self, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn score(&mut self, a: usize, b: usize) -> i64 {
+        self.evidence(self.runs.baseline[a], self.runs.candidate[b])
+    }
+
+    fn is_pair(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+        let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
+        (of(Side::Baseline, &self.runs.baseline[a]), of(Side::Candidate, &self.runs.candidate[b]))
+    }
+}

@@ -1,0 +1,237 @@
+//! Two outlines → which call is which: threads first, then their calls, down to the GPU events.
+//!
+//! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`);
+//! what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
+//! paired (`gaps`); what is still left over below one pair may have moved (`moves`). Identical
+//! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
+//! of a trace.
+
+mod gaps;
+mod moves;
+mod score;
+mod sequence;
+mod threads;
+
+use super::bags::Bags;
+use super::outline::Outline;
+use super::{NONE, Relation};
+use crate::side::{PerSide, Side};
+use crate::tree::CallTree;
+use moves::Likeness;
+
+/// Who is whose partner.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pairing {
+    /// Partner of each call on the other side, `NONE` without one.
+    pub(super) partners: PerSide<Vec<u32>>,
+    /// How each call relates to its partner.
+    pub(super) relations: PerSide<Vec<Relation>>,
+    /// Blocks of unlike siblings that were too large to be searched whole.
+    pub(super) cut_blocks: u64,
+}
+
+/// Aligns two trees.
+pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline>) -> Pairing {
+    let mut aligner = Aligner {
+        trees,
+        outlines,
+        bags: Bags::new(outlines),
+        pairing: Pairing {
+            partners: outlines.map(|outline| vec![NONE; outline.len()]),
+            relations: PerSide::new(
+                vec![Relation::OnlyBaseline; outlines.baseline.len()],
+                vec![Relation::OnlyCandidate; outlines.candidate.len()],
+            ),
+            cut_blocks: 0,
+        },
+        queue: Vec::new(),
+    };
+    aligner.align_threads();
+    aligner.pairing
+}
+
+struct Aligner<'a, 't> {
+    trees: PerSide<&'a CallTree<'t>>,
+    outlines: PerSide<&'a Outline>,
+    bags: Bags<'a>,
+    pairing: Pairing,
+    /// Pairs whose children are still to be aligned.
+    queue: Vec<(u32, u32)>,
+}
+
+impl<'a, 't> Aligner<'a, 't> {
+    fn is_free(&self, side: Side, call: u32) -> bool {
+        self.pairing.partners[side][call as usize] == NONE
+    }
+
+    /// Makes two calls partners.
+    fn link(&mut self, a: u32, b: u32, relation: Relation) {
+        self.pairing.partners.baseline[a as usize] = b;
+        self.pairing.partners.candidate[b as usize] = a;
+        self.pairing.relations.baseline[a as usize] = relation;
+        self.pairing.relations.candidate[b as usize] = relation;
+    }
+
+    /// Makes two calls partners and lets their children be aligned.
+    fn pair(&mut self, a: u32, b: u32, relation: Relation) {
+        self.link(a, b, relation);
+        if self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b) {
+            self.queue.push((a, b));
+        }
+    }
+
+    /// `Same` where the keys are equal, else `Renamed`.
+    fn pair_in_place(&mut self, a: u32, b: u32) {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let same = x.keys[a as usize] == y.keys[b as usize];
+        self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
+    }
+
+    /// Works off the queue.
+    fn descend(&mut self) {
+        while let Some((a, b)) = self.queue.pop() {
+            if !self.pair_identical(a, b) {
+                let lists = PerSide::new(
+                    self.outlines.baseline.children(a),
+                    self.outlines.candidate.children(b),
+                );
+                self.align_lists(lists);
+            }
+        }
+    }
+
+    /// Pairs two subtrees call by call where they are identical.
+    fn pair_identical(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let range = |outline: &Outline, call: u32| call as usize..outline.end(call) as usize;
+        let (mine, theirs) = (range(x, a), range(y, b));
+        let identical = x.exact[a as usize] == y.exact[b as usize]
+            && mine.len() == theirs.len()
+            && x.keys[mine.clone()] == y.keys[theirs.clone()]
+            && mine.clone().zip(theirs.clone()).all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
+        if identical {
+            for (i, j) in mine.zip(theirs).skip(1) {
+                self.link(i as u32, j as u32, Relation::Same);
+            }
+        }
+        identical
+    }
+
+    /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
+    fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
+        let mut gaps = Vec::new();
+        let mut work = vec![lists];
+        while let Some(lists) = work.pop() {
+            let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
+            // A call that only changed places is no wrapper.
+            self.pair_moved(&joined(&found), Likeness::Beside);
+            for gap in found {
+                let gap = self.free_of(&gap);
+                match self.opened(&gap) {
+                    Some(opened) => work.push(opened),
+                    None => gaps.push(gap),
+                }
+            }
+        }
+        let left_over = joined(&gaps);
+        self.pair_moved(&left_over, Likeness::EqualNear);
+        self.pair_renamed(&gaps);
+        self.pair_moved(&left_over, Likeness::SimilarNear);
+        self.pair_moved(&left_over, Likeness::EqualFar);
+        self.bags.clear();
+    }
+
+    /// The calls of a gap that have no partner yet.
+    fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
+        PerSide::from_fn(|side| {
+            gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
+        })
+    }
+
+    /// Pairs what keeps its order; returns the unpaired runs between the pairs.
+    fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
+        // Only GPU events of the same launch stand beside each other and are paired by order.
+        let together = !self.stand_below_no_launch(lists);
+        let mut siblings =
+            score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
+        let aligned = sequence::align(&mut siblings);
+        self.pairing.cut_blocks += aligned.cut_blocks;
+        let mut gaps = Vec::new();
+        let mut from = (0, 0);
+        let ends = (lists.baseline.len(), lists.candidate.len());
+        for &(i, j) in aligned.pairs.iter().chain(std::iter::once(&ends)) {
+            if from.0 < i || from.1 < j {
+                gaps.push(PerSide::new(
+                    lists.baseline[from.0..i].to_vec(),
+                    lists.candidate[from.1..j].to_vec(),
+                ));
+            }
+            from = (i + 1, j + 1);
+        }
+        for (i, j) in aligned.pairs {
+            self.pair_in_place(lists.baseline[i], lists.candidate[j]);
+        }
+        gaps
+    }
+
+    fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
+        let tree = self.trees.baseline;
+        let first = lists.baseline.first().map(|&call| crate::tree::CallId(call));
+        first.is_some_and(|call| tree.launch(call).is_none())
+    }
+
+    /// Pairs variants of one op, and returns the gap with both opened.
+    fn pair_variants(
+        &mut self,
+        gap: &PerSide<Vec<u32>>,
+        variants: &[(u32, u32)],
+    ) -> PerSide<Vec<u32>> {
+        for &(a, b) in variants {
+            self.link(a, b, Relation::Renamed);
+        }
+        PerSide::from_fn(|side| {
+            let open = |&call: &u32| match self.is_free(side, call) {
+                true => vec![call],
+                false => self.outlines[side].children(call),
+            };
+            gap[side].iter().flat_map(open).collect()
+        })
+    }
+
+    /// The gap with its wrappers opened, or with the variants of one op opened that it pairs.
+    fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
+        if gap.baseline.is_empty() || gap.candidate.is_empty() {
+            return None;
+        }
+        let mut view = self.view(gap);
+        let variants = view.variants();
+        match variants.is_empty() {
+            true => view.opened(),
+            false => Some(self.pair_variants(gap, &variants)),
+        }
+    }
+
+    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's, 't> {
+        gaps::Gap {
+            trees: self.trees,
+            outlines: self.outlines,
+            bags: &mut self.bags,
+            runs: gap.as_ref().map(Vec::as_slice),
+        }
+    }
+
+    /// Pairs renamed calls within each gap.
+    fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
+        for gap in gaps {
+            let free = self.free_of(gap);
+            for (a, b) in self.view(&free).renamed() {
+                self.pair_in_place(a, b);
+            }
+        }
+    }
+}
+
+/// The calls of all gaps.
+fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
+    PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
+}

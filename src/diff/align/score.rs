@@ -1,0 +1,232 @@
+//! How much it is worth to pair two siblings: what they have in common, counted in tokens.
+
+use super::sequence::Compare;
+use crate::diff::bags::{Bags, common};
+use crate::diff::keys::Key;
+use crate::diff::outline::Outline;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Worth of one common token.
+const TOKEN: i64 = 64;
+/// Worth of being equal in everything: outweighs a pair with a little more in common.
+const EXACT: i64 = 3 * TOKEN;
+/// Worth of equal arguments, beyond the token that they are.
+const ARGUMENTS: i64 = 32;
+/// Worth of the same name to the letter, such as `nn.Module: Linear_3`; breaks ties only.
+const NAME: i64 = 4;
+/// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
+/// call and its renamed self. Less than any pair, but it makes the gap open where both are.
+const AFFINITY: i64 = TOKEN / 4;
+/// Worth of pairing two runtime calls without GPU work.
+const QUERY: i64 = 8;
+
+/// Two lists of siblings to be aligned.
+pub(super) struct Siblings<'a, 'b, 't> {
+    pub(super) trees: PerSide<&'a CallTree<'t>>,
+    pub(super) outlines: PerSide<&'a Outline>,
+    pub(super) bags: &'b mut Bags<'a>,
+    pub(super) lists: PerSide<&'b [u32]>,
+    /// For each launch key, whether both lists launch equally often: then order is evidence enough.
+    launches_agree: FxHashMap<Key, bool>,
+    /// Whether a list has more calls that equal an element than the other list.
+    novel: PerSide<Vec<bool>>,
+    /// GPU events of one launch may be paired by order; unlinked ones by name only.
+    launched_together: bool,
+}
+
+impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
+    pub(super) fn new(
+        trees: PerSide<&'a CallTree<'t>>,
+        outlines: PerSide<&'a Outline>,
+        bags: &'b mut Bags<'a>,
+        lists: PerSide<&'b [u32]>,
+        launched_together: bool,
+    ) -> Self {
+        let launches_agree = launches_agree(outlines, lists);
+        let novel = PerSide::from_fn(|side| novel(outlines, lists, side));
+        Siblings { trees, outlines, bags, lists, launches_agree, novel, launched_together }
+    }
+
+    fn calls(&self, a: usize, b: usize) -> (u32, u32) {
+        (self.lists.baseline[a], self.lists.candidate[b])
+    }
+
+    fn score_gpu(&self, a: u32, b: u32) -> i64 {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        if x.keys[a as usize] == y.keys[b as usize] {
+            return 2 * TOKEN;
+        }
+        match (self.launched_together, x.places[a as usize] == y.places[b as usize]) {
+            (false, _) => 0,
+            (true, true) => TOKEN / 4,
+            // ROCm 7.1 wrote copies as kernels, 7.2 as copies.
+            (true, false) => TOKEN / 8,
+        }
+    }
+
+    fn score_launch(&mut self, a: u32, b: u32) -> i64 {
+        let key = self.outlines.baseline.keys[a as usize];
+        let agree = self.launches_agree.get(&key).copied().unwrap_or(false);
+        let shared = self.common(a, b);
+        // The key and the kind of GPU event are common to all launches; names are the evidence.
+        let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
+        match agree || shared > own {
+            true => TOKEN * shared,
+            false => 0,
+        }
+    }
+
+    fn score_call(&mut self, a: u32, b: u32) -> i64 {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let shared = self.common(a, b);
+        let larger = i64::from(x.weight(a).max(y.weight(b)).max(1));
+        let arguments = x.arguments[a as usize];
+        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
+        let same_name = self.trees.baseline.name(CallId(a)) == self.trees.candidate.name(CallId(b));
+        TOKEN * shared
+            + TOKEN * shared / larger
+            + if same_arguments { ARGUMENTS } else { 0 }
+            + if same_name { NAME } else { 0 }
+    }
+
+    /// What two calls of different keys share, where at least one of them is new in its list.
+    fn affinity(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        if !self.novel.baseline[i] && !self.novel.candidate[j] {
+            return 0;
+        }
+        match (x.kinds[a as usize], y.kinds[b as usize]) {
+            (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
+                if x.gpu_path[a as usize] == y.gpu_path[b as usize] =>
+            {
+                AFFINITY * self.common(a, b)
+            }
+            // A launch whose op is gone stands where the op was.
+            (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
+            (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
+            _ => 0,
+        }
+    }
+
+    /// What two calls share, where that is all of `weight`.
+    fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
+        let shared = self.common(a, b);
+        if shared == i64::from(weight) { AFFINITY * shared } else { 0 }
+    }
+
+    fn common(&mut self, a: u32, b: u32) -> i64 {
+        let bag = self.bags.of(Side::Baseline, a);
+        i64::from(common(&bag, &self.bags.of(Side::Candidate, b)))
+    }
+}
+
+impl Compare for Siblings<'_, '_, '_> {
+    fn lengths(&self) -> (usize, usize) {
+        (self.lists.baseline.len(), self.lists.candidate.len())
+    }
+
+    fn equal(&mut self, a: usize, b: usize) -> bool {
+        let (a, b) = self.calls(a, b);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        x.exact[a as usize] == y.exact[b as usize]
+    }
+
+    fn is_pair(&self, i: usize, j: usize) -> bool {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        x.keys[a as usize] == y.keys[b as usize] || (x.is_gpu(a) && y.is_gpu(b))
+    }
+
+    fn score(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        if x.is_gpu(a) && y.is_gpu(b) {
+            return self.score_gpu(a, b);
+        }
+        if x.keys[a as usize] != y.keys[b as usize] {
+            return self.affinity(i, j);
+        }
+        if x.is_query(a) || y.is_query(b) {
+            return QUERY;
+        }
+        if x.exact[a as usize] == y.exact[b as usize] {
+            return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT;
+        }
+        let worth = match x.is_launch(a) && y.is_launch(b) {
+            true => self.score_launch(a, b),
+            false => self.score_call(a, b),
+        };
+        // Where each has an equal partner elsewhere, the two have changed places.
+        let settled = !self.novel.baseline[i] && !self.novel.candidate[j];
+        if settled { worth / 8 } else { worth }
+    }
+
+    /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+        let lists = PerSide::new(&self.lists.baseline[a], &self.lists.candidate[b]);
+        let levels: [fn(&Outline, u32) -> u64; 3] = [
+            |outline, call| outline.exact[call as usize],
+            |outline, call| outline.shape[call as usize],
+            |outline, call| u64::from(outline.keys[call as usize].0),
+        ];
+        let mut chosen = (Vec::new(), Vec::new());
+        let mut most = 0;
+        for level in levels {
+            let of =
+                |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
+            let tokens: (Vec<u64>, Vec<u64>) = (of(Side::Baseline), of(Side::Candidate));
+            let shared = shared_tokens(&tokens.0, &tokens.1);
+            if chosen.0.is_empty() || shared > 2 * most {
+                most = shared;
+                chosen = tokens;
+            }
+        }
+        chosen
+    }
+}
+
+/// For each element of one list, whether it has more calls that equal it than the other list: not
+/// all of them can have an equal partner.
+fn novel(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>, side: Side) -> Vec<bool> {
+    let exact = |side: Side, call: u32| outlines[side].exact[call as usize];
+    let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
+    for &call in lists[side] {
+        *surplus.entry(exact(side, call)).or_default() += 1;
+    }
+    for &call in lists[side.other()] {
+        *surplus.entry(exact(side.other(), call)).or_default() -= 1;
+    }
+    lists[side].iter().map(|&call| surplus[&exact(side, call)] > 0).collect()
+}
+
+/// Number of tokens that two lists share, as multisets.
+fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
+    let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
+    for &token in a {
+        *counts.entry(token).or_default() += 1;
+    }
+    b.iter()
+        .filter(|token| {
+            counts.get_mut(token).is_some_and(|left| {
+                *left -= 1;
+                *left >= 0
+            })
+        })
+        .count()
+}
+
+fn launches_agree(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {
+    let mut balance: FxHashMap<Key, i64> = FxHashMap::default();
+    for side in Side::BOTH {
+        let outline = outlines[side];
+        for &call in lists[side].iter().filter(|&&call| outline.is_launch(call)) {
+            *balance.entry(outline.keys[call as usize]).or_default() +=
+                if side == Side::Baseline { 1 } else { -1 };
+        }
+    }
+    balance.into_iter().map(|(key, difference)| (key, difference == 0)).collect()
+}

@@ -1,0 +1,293 @@
+//! Two sequences of siblings → the pairs that keep their order and weigh most.
+//!
+//! Equal ends are trimmed. What is left is solved by dynamic programming over a corridor of cells:
+//! all of them where the lists are short, otherwise those around the path of a plain alignment of
+//! equal tokens (Myers, by `similar`):
+//!
+//! ```text
+//!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
+//!  a₀  \\ ░  ░                 \\ path of equal tokens
+//!  a₁  ░  \\ ░  ░              ░ corridor, where the weighted optimum is searched
+//!  a₂     ░  ░  \\ ░
+//!  a₃        ░  ░  \\ ░
+//! ```
+//!
+//! The corridor repairs what a plain alignment gets wrong: it counts equal tokens only, so in a row
+//! of equal siblings it may leave a hole far from the changed one that should fill it.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+/// Lists with at most this many cells are solved exactly.
+const EXACT_CELLS: usize = 1 << 16;
+/// A block of unequal tokens with more cells than this is searched along its diagonal only.
+const BLOCK_CELLS: usize = 1 << 20;
+/// Cells that the corridor of one pair of lists may have, roughly; bounds memory.
+const CORRIDOR_CELLS: usize = 1 << 23;
+/// Half the width of the corridor: narrowest and widest.
+const HALF_WIDTH: (usize, usize) = (4, 32);
+
+/// What the alignment of two sequences looks at.
+pub(super) trait Compare {
+    /// Number of elements on each side.
+    fn lengths(&self) -> (usize, usize);
+    /// Whether two elements are equal beyond doubt, so that they can be trimmed at the ends.
+    fn equal(&mut self, a: usize, b: usize) -> bool;
+    /// How much it is worth that two elements stand opposite each other; 0 where it is nothing.
+    fn score(&mut self, a: usize, b: usize) -> i64;
+    /// Whether elements that stand opposite each other are a pair. A call and the wrapper around
+    /// it are none, but the gap must open where both of them are.
+    fn is_pair(&self, a: usize, b: usize) -> bool;
+    /// Tokens of the elements in a range of each side, for the path of long lists.
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>);
+}
+
+/// The pairs found, and where a bound cut the search short.
+#[derive(Debug, Default)]
+pub(super) struct Aligned {
+    /// Pairs of positions, rising on both sides.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// Blocks too large to be searched whole.
+    pub(super) cut_blocks: u64,
+}
+
+/// Aligns the two sequences of `compare`.
+pub(super) fn align(compare: &mut impl Compare) -> Aligned {
+    let (n, m) = compare.lengths();
+    let mut aligned = Aligned::default();
+    let mut front = 0;
+    while front < n.min(m) && compare.equal(front, front) {
+        aligned.pairs.push((front, front));
+        front += 1;
+    }
+    let mut back = 0;
+    while front + back < n.min(m) && compare.equal(n - 1 - back, m - 1 - back) {
+        back += 1;
+    }
+    let (a, b) = (front..n - back, front..m - back);
+    if !a.is_empty() && !b.is_empty() {
+        let corridor = corridor(compare, a.clone(), b.clone());
+        aligned.cut_blocks = corridor.cut_blocks;
+        let inner = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
+        let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
+        aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
+    }
+    aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
+    aligned
+}
+
+/// For each row 0..=n the columns 0..=m to search, inclusive.
+struct Corridor {
+    rows: Vec<(usize, usize)>,
+    cut_blocks: u64,
+}
+
+fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Corridor {
+    let (n, m) = (a.len(), b.len());
+    if n.saturating_mul(m) <= EXACT_CELLS {
+        return Corridor { rows: vec![(0, m); n + 1], cut_blocks: 0 };
+    }
+    let half = (CORRIDOR_CELLS / (n + m)).clamp(HALF_WIDTH.0, HALF_WIDTH.1);
+    let (a_tokens, b_tokens) = compare.tokens(a, b);
+    let mut corridor = Corridor { rows: vec![(m, 0); n + 1], cut_blocks: 0 };
+    let mut widen = |row: usize, from: usize, to: usize| {
+        let cell = &mut corridor.rows[row];
+        cell.0 = cell.0.min(from.saturating_sub(half));
+        cell.1 = cell.1.max((to + half).min(m));
+    };
+    for op in merge_blocks(&capture_diff_slices(Algorithm::Myers, &a_tokens, &b_tokens)) {
+        let (rows, columns) = (op.a.len(), op.b.len());
+        let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
+        corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
+        for step in 0..=rows {
+            let at = op.b.start + (step * columns).checked_div(rows).unwrap_or(0);
+            let (from, to) = match op.equal || !whole {
+                true => (at, at),
+                false => (op.b.start, op.b.end),
+            };
+            widen(op.a.start + step, from, to);
+        }
+    }
+    widen(0, 0, 0);
+    widen(n, m, m);
+    connect(&mut corridor.rows);
+    corridor
+}
+
+/// A run of equal tokens, or a block in which the two sides differ.
+struct Block {
+    equal: bool,
+    a: Range<usize>,
+    b: Range<usize>,
+}
+
+/// Joins neighbouring deletions, insertions and replacements.
+fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for op in ops {
+        let (equal, a, b) = (matches!(op, DiffOp::Equal { .. }), op.old_range(), op.new_range());
+        match blocks.last_mut() {
+            Some(last) if !last.equal && !equal => {
+                last.a.end = a.end.max(last.a.end);
+                last.b.end = b.end.max(last.b.end);
+            }
+            _ => blocks.push(Block { equal, a, b }),
+        }
+    }
+    blocks
+}
+
+/// Makes the rows overlap, so that a path through all of them exists.
+fn connect(rows: &mut [(usize, usize)]) {
+    for row in 1..rows.len() {
+        rows[row].1 = rows[row].1.max(rows[row - 1].1);
+    }
+    for row in (1..rows.len()).rev() {
+        rows[row - 1].0 = rows[row - 1].0.min(rows[row].0);
+        rows[row].0 = rows[row].0.min(rows[row - 1].1);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Pair,
+    SkipA,
+    SkipB,
+}
+
+/// The pairs of the path through `rows` with the highest sum of scores.
+fn best_path(
+    rows: &[(usize, usize)],
+    mut score: impl FnMut(usize, usize) -> i64,
+) -> Vec<(usize, usize)> {
+    const OUTSIDE: i64 = i64::MIN / 2;
+    let offsets: Vec<usize> = rows
+        .iter()
+        .scan(0, |sum, &(from, to)| {
+            let offset = *sum;
+            *sum += to - from + 1;
+            Some(offset)
+        })
+        .collect();
+    let cells =
+        offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
+    let mut steps = vec![Step::SkipB; cells];
+    let mut above: Vec<i64> = Vec::new();
+    let mut above_from = 0;
+    for (i, &(from, to)) in rows.iter().enumerate() {
+        let mut row: Vec<i64> = Vec::with_capacity(to - from + 1);
+        let upper = |j: usize| match j.checked_sub(above_from) {
+            Some(at) => above.get(at).copied().unwrap_or(OUTSIDE),
+            None => OUTSIDE,
+        };
+        for j in from..=to {
+            let mut best = match row.last() {
+                Some(&left) => (left, Step::SkipB),
+                None if i == 0 && j == 0 => (0, Step::SkipB),
+                None => (OUTSIDE, Step::SkipB),
+            };
+            if i > 0 {
+                let up = upper(j);
+                if up > best.0 {
+                    best = (up, Step::SkipA);
+                }
+                if j > 0 {
+                    let diagonal = upper(j - 1);
+                    if diagonal > OUTSIDE {
+                        let worth = score(i - 1, j - 1);
+                        if worth > 0 && diagonal + worth >= best.0 {
+                            best = (diagonal + worth, Step::Pair);
+                        }
+                    }
+                }
+            }
+            steps[offsets[i] + j - from] = best.1;
+            row.push(best.0);
+        }
+        above = row;
+        above_from = from;
+    }
+    trace_back(rows, &offsets, &steps)
+}
+
+fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let (mut i, mut j) = (rows.len() - 1, rows[rows.len() - 1].1);
+    while i > 0 || j > 0 {
+        match steps[offsets[i] + j - rows[i].0] {
+            Step::Pair => {
+                i -= 1;
+                j -= 1;
+                pairs.push((i, j));
+            }
+            Step::SkipA => i -= 1,
+            Step::SkipB => j -= 1,
+        }
+    }
+    pairs.reverse();
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Letters: equal ones score 10, the same letter in the other case 3.
+    struct Letters<'a>(&'a [u8], &'a [u8]);
+
+    impl Compare for Letters<'_> {
+        fn lengths(&self) -> (usize, usize) {
+            (self.0.len(), self.1.len())
+        }
+        fn equal(&mut self, a: usize, b: usize) -> bool {
+            self.0[a] == self.1[b]
+        }
+        fn score(&mut self, a: usize, b: usize) -> i64 {
+            match (self.0[a], self.1[b]) {
+                (x, y) if x == y => 10,
+                (x, y) if x.eq_ignore_ascii_case(&y) => 3,
+                _ => 0,
+            }
+        }
+        fn is_pair(&self, _: usize, _: usize) -> bool {
+            true
+        }
+        fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+            let words = |text: &[u8]| text.iter().map(|&byte| u64::from(byte)).collect();
+            (words(&self.0[a]), words(&self.1[b]))
+        }
+    }
+
+    fn pairs(a: &str, b: &str) -> Vec<(usize, usize)> {
+        align(&mut Letters(a.as_bytes(), b.as_bytes())).pairs
+    }
+
+    #[test]
+    fn a_changed_sibling_fills_its_own_hole() {
+        assert_eq!(pairs("aaaa", "aaAa"), vec![(0, 0), (1, 1), (2, 2), (3, 3)]);
+    }
+
+    #[test]
+    fn an_inserted_sibling_stays_alone() {
+        assert_eq!(pairs("abc", "abxc"), vec![(0, 0), (1, 1), (2, 3)]);
+        assert_eq!(pairs("", "abc"), vec![]);
+    }
+
+    #[test]
+    fn a_changed_sibling_fills_its_own_hole_in_a_long_row() {
+        let (a, mut b) = ("a".repeat(3000), "a".repeat(3000));
+        b.replace_range(1500..1501, "A");
+        let expected: Vec<_> = (0..3000).map(|i| (i, i)).collect();
+        assert_eq!(pairs(&a, &b), expected);
+    }
+
+    #[test]
+    fn a_long_foreign_block_is_skipped() {
+        let step = "abcdefghij".repeat(200);
+        let b = format!("{step}{}{step}", "x".repeat(2500));
+        let a = step.repeat(2);
+        let expected: Vec<_> =
+            (0..4000).map(|i| (i, if i < 2000 { i } else { i + 2500 })).collect();
+        assert_eq!(pairs(&a, &b), expected);
+    }
+}

@@ -1,0 +1,289 @@
+//! Names → keys: what must be equal for two calls of two runs to be the same call.
+//!
+//! A key is the kind of the call and its name without what may differ between two runs of the same
+//! code: addresses, line numbers, install prefixes of file paths, instance numbers of modules and
+//! steps, hashes of compiled graphs, and the vendor's prefix of runtime calls.
+
+use crate::trace::{Category, TextId, Trace};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// A key, dense from 0 over both trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key(pub(super) u32);
+
+/// The keys of both trees, each once.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    ids: FxHashMap<(CallKind, String), u32>,
+}
+
+impl Keys {
+    fn intern(&mut self, kind: CallKind, text: &str) -> Key {
+        let next = self.ids.len() as u32;
+        // A plain `entry` would need an owned text for every look-up; keys are few, so this is cold.
+        Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
+    }
+
+    /// A key for something that has no name of its own.
+    pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
+        self.intern(kind, text)
+    }
+
+    /// The keys of all calls of a tree, in preorder.
+    pub(super) fn of_tree(&mut self, tree: &CallTree<'_>) -> Vec<Key> {
+        let mut cache = Cache::default();
+        tree.calls().map(|call| self.of_call(tree, call, &mut cache)).collect()
+    }
+
+    fn of_call(&mut self, tree: &CallTree<'_>, call: CallId, cache: &mut Cache) -> Key {
+        let kind = tree.kind(call);
+        let Some(event) = tree.event(call) else {
+            return self.intern(kind, "");
+        };
+        let name = tree.trace().name_id(event);
+        if kind == CallKind::Runtime && tree.is_gpu_path(call) {
+            return self.of_launch(tree, call, name);
+        }
+        let slots = &mut cache.0[kind as usize];
+        if slots.len() <= name.index() {
+            slots.resize(name.index() + 1, None);
+        }
+        *slots[name.index()]
+            .get_or_insert_with(|| self.intern(kind, &normalise(kind, tree.trace().text(name))))
+    }
+
+    /// A call that launched something and whose name says nothing is known by what it launched.
+    fn of_launch(&mut self, tree: &CallTree<'_>, call: CallId, name: TextId) -> Key {
+        let name = runtime_name(tree.trace().text(name));
+        let launched = tree.children(call).find(|&child| tree.kind(child) == CallKind::Gpu);
+        let known = LAUNCH_KINDS.contains(&name.as_ref());
+        match launched.and_then(|child| tree.event(child)).filter(|_| !known) {
+            Some(event) => self.intern(CallKind::Runtime, launch_of(tree.trace(), event)),
+            None => self.intern(CallKind::Runtime, &name),
+        }
+    }
+}
+
+/// Keys by kind of call and name, so that every distinct name is normalised once.
+#[derive(Default)]
+struct Cache([Vec<Option<Key>>; 6]);
+
+const LAUNCH_KINDS: [&str; 4] = ["launch", "graph launch", "memcpy", "memset"];
+
+fn launch_of(trace: &Trace, gpu_event: crate::trace::EventId) -> &'static str {
+    match trace.category(gpu_event) {
+        Category::Memcpy => "memcpy",
+        Category::Memset => "memset",
+        Category::Kernel
+        | Category::CpuOp
+        | Category::PythonFunction
+        | Category::Runtime
+        | Category::UserAnnotation
+        | Category::GpuUserAnnotation => "launch",
+    }
+}
+
+/// The name of a call without what may differ between two runs of the same code.
+pub(super) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
+    match kind {
+        CallKind::Runtime => runtime_name(name),
+        CallKind::Frame => frame_name(name),
+        CallKind::Op => op_name(name),
+        CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => Cow::Borrowed(name),
+    }
+}
+
+/// Launch APIs by kind; the rest by name without the vendor's prefix.
+///
+/// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
+/// `cudaStreamSynchronize` → `StreamSynchronize`.
+fn runtime_name(name: &str) -> Cow<'_, str> {
+    let rest =
+        ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+    let is = |part: &str| rest.contains(part);
+    Cow::Borrowed(if is("GraphLaunch") {
+        "graph launch"
+    } else if is("LaunchKernel") || is("LaunchCooperativeKernel") || is("LaunchHostFunc") {
+        "launch"
+    } else if rest.starts_with("Memcpy") {
+        "memcpy"
+    } else if rest.starts_with("Memset") {
+        "memset"
+    } else {
+        rest.split_once("R0").map_or(rest, |(stem, version)| match version.parse::<u32>() {
+            Ok(_) => stem,
+            Err(_) => rest,
+        })
+    })
+}
+
+/// `…/site-packages/torch/nn/modules/module.py(1501): _call_impl` → `torch/nn/modules/module.py: _call_impl`,
+/// `nn.Module: Linear_3` → `nn.Module: Linear`, `<built-in method add of type object at 0x7f…>` without the address.
+fn frame_name(name: &str) -> Cow<'_, str> {
+    if let Some(class) = name.strip_prefix("nn.Module: ") {
+        let stem = class
+            .rsplit_once('_')
+            .filter(|(_, number)| is_number(number))
+            .map_or(class, |(stem, _)| stem);
+        return Cow::Owned(format!("nn.Module: {stem}"));
+    }
+    match split_frame(name) {
+        Some((file, function)) => {
+            let function = without_addresses(function);
+            Cow::Owned(format!("{}: {function}", without_install_prefix(file)))
+        }
+        None => without_addresses(name),
+    }
+}
+
+/// `file.py(12): function` → (`file.py`, `function`).
+fn split_frame(name: &str) -> Option<(&str, &str)> {
+    let (place, function) = name.split_once("): ")?;
+    let (file, line) = place.rsplit_once('(')?;
+    is_number(line).then_some((file, function))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A path below an install folder, or its last two parts where it is absolute and stands nowhere known.
+fn without_install_prefix(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    for marker in ["/site-packages/", "/dist-packages/"] {
+        if let Some((_, rest)) = path.rsplit_once(marker) {
+            return rest.to_owned();
+        }
+    }
+    if let Some((_, rest)) = path.rsplit_once("/lib/python")
+        && let Some((_, rest)) = rest.split_once('/')
+    {
+        return rest.to_owned();
+    }
+    let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
+    match absolute {
+        true => path
+            .rsplitn(3, '/')
+            .take(2)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect::<Vec<_>>()
+            .join("/"),
+        false => path,
+    }
+}
+
+/// `ProfilerStep#12` → `ProfilerStep#`; hashes of compiled graphs and addresses are dropped.
+fn op_name(name: &str) -> Cow<'_, str> {
+    if name.starts_with("ProfilerStep#") {
+        return Cow::Borrowed("ProfilerStep#");
+    }
+    without_addresses(name)
+}
+
+/// Drops `0x7f…` addresses and hexadecimal or base-32 hashes of 16 and more characters.
+fn without_addresses(name: &str) -> Cow<'_, str> {
+    let mut kept = String::new();
+    let mut rest = name;
+    while let Some((before, word, after)) = next_varying_word(rest) {
+        kept.push_str(before);
+        kept.push_str(if word.starts_with("0x") { "0x" } else { "#" });
+        rest = after;
+    }
+    if kept.is_empty() && rest.len() == name.len() {
+        return Cow::Borrowed(name);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// The first word of `text` that is an address or a hash, with what stands before and after it.
+fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    while from < text.len() {
+        let start = from + text[from..].find(|c: char| c.is_ascii_alphanumeric())?;
+        let length =
+            text[start..].find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len() - start);
+        let word = &text[start..start + length];
+        if is_address(word) || is_hash(word) {
+            return Some((&text[..start], word, &text[start + length..]));
+        }
+        from = start + length;
+    }
+    None
+}
+
+fn is_address(word: &str) -> bool {
+    word.strip_prefix("0x")
+        .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Inductor names graphs by the base-32 SHA-256 of their code, others by hexadecimal digests.
+fn is_hash(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
+    let hexadecimal = word.bytes().all(|b| b.is_ascii_hexdigit());
+    (word.len() >= 16 && hexadecimal && digits >= 2) || (word.len() >= 40 && lower && digits >= 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_differ_between_two_runs_is_not_in_a_key() {
+        let frame = |name| normalise(CallKind::Frame, name).into_owned();
+        assert_eq!(frame("nn.Module: Linear_3"), "nn.Module: Linear");
+        assert_eq!(frame("nn.Module: My_Block_12"), "nn.Module: My_Block");
+        assert_eq!(frame("nn.Module: Conv2d"), "nn.Module: Conv2d");
+        assert_eq!(
+            frame("torch/nn/modules/module.py(1501): _call_impl"),
+            "torch/nn/modules/module.py: _call_impl"
+        );
+        assert_eq!(
+            frame("/opt/venv/lib/python3.11/site-packages/timm/layers/mlp.py(40): forward"),
+            "timm/layers/mlp.py: forward"
+        );
+        assert_eq!(
+            frame("/usr/lib/python3.10/threading.py(973): _bootstrap"),
+            "threading.py: _bootstrap"
+        );
+        assert_eq!(frame("C:\\work\\net\\model.py(7): forward"), "net/model.py: forward");
+        assert_eq!(
+            frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
+            "<built-in method conv2d of type object at 0x>"
+        );
+    }
+
+    #[test]
+    fn runtime_calls_are_known_by_kind() {
+        let call = |name| normalise(CallKind::Runtime, name).into_owned();
+        for name in [
+            "hipLaunchKernel",
+            "hipExtModuleLaunchKernel",
+            "cudaLaunchKernelExC",
+            "cuLaunchKernelEx",
+        ] {
+            assert_eq!(call(name), "launch");
+        }
+        assert_eq!(call("hipMemcpyWithStream"), call("cudaMemcpyAsync"));
+        assert_eq!(call("hipGraphLaunch"), call("cudaGraphLaunch"));
+        assert_eq!(call("hipGetDevicePropertiesR0600"), "GetDeviceProperties");
+        assert_eq!(call("cudaStreamSynchronize"), call("hipStreamSynchronize"));
+    }
+
+    #[test]
+    fn hashes_of_compiled_graphs_are_dropped() {
+        let op = |name| normalise(CallKind::Op, name).into_owned();
+        assert_eq!(op("aten::add"), "aten::add");
+        assert_eq!(op("ProfilerStep#7"), "ProfilerStep#");
+        assert_eq!(
+            op("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbsk3yvlj5hkpq7u2wd6xzu ##"),
+            "## Call CompiledFxGraph # ##"
+        );
+        assert_eq!(op("triton_poi_fused_add_3"), "triton_poi_fused_add_3");
+    }
+}

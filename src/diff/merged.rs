@@ -1,0 +1,264 @@
+//! Both trees in one: a node for each pair, and for each call that has no partner.
+//!
+//! ```text
+//! trace1: f(W(x y) z)      trace2: f(x y z k)
+//!
+//! f
+//! ├── >> trace1: W          a wrapper stays, with the pairs that it holds below it
+//! │   ├── x
+//! │   └── y
+//! ├── z
+//! └── << trace2: k
+//! ```
+
+use super::NONE;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallTree};
+
+/// A node of the merged tree: dense, in preorder, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MergedId(pub(crate) u32);
+
+impl MergedId {
+    /// Position in preorder: the id that tables and the text of the tree use.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What stands at a node of the merged tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MergedNode {
+    /// A pair of calls.
+    Both(CallId, CallId),
+    /// A call without partner.
+    Only(Side, CallId),
+}
+
+impl MergedNode {
+    /// The call of one side, where the node has one.
+    pub fn call(self, side: Side) -> Option<CallId> {
+        match self {
+            MergedNode::Both(a, b) => Some(if side == Side::Baseline { a } else { b }),
+            MergedNode::Only(only, call) => (only == side).then_some(call),
+        }
+    }
+}
+
+/// The merged tree of two traces, in preorder.
+#[derive(Debug, Clone, Default)]
+pub struct MergedTree {
+    nodes: Vec<MergedNode>,
+    depths: Vec<u32>,
+    /// `NONE` for roots.
+    parents: Vec<u32>,
+    of_calls: PerSide<Vec<u32>>,
+}
+
+impl MergedTree {
+    /// All nodes in preorder.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = (MergedId, MergedNode)> + '_ {
+        self.nodes.iter().enumerate().map(|(at, &node)| (MergedId(at as u32), node))
+    }
+
+    /// What stands at a node.
+    pub fn node(&self, id: MergedId) -> MergedNode {
+        self.nodes[id.index()]
+    }
+
+    /// How many nodes stand above a node.
+    pub fn depth(&self, id: MergedId) -> usize {
+        self.depths[id.index()] as usize
+    }
+
+    /// The node above, `None` for roots.
+    pub fn parent(&self, id: MergedId) -> Option<MergedId> {
+        Some(self.parents[id.index()]).filter(|&parent| parent != NONE).map(MergedId)
+    }
+
+    /// The node of a call.
+    pub fn of(&self, side: Side, call: CallId) -> MergedId {
+        MergedId(self.of_calls[side][call.index()])
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(super) fn build(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> MergedTree {
+        let drafts = Drafts::new(trees, partners);
+        let children = drafts.children();
+        let mut merged = MergedTree {
+            of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
+            ..MergedTree::default()
+        };
+        let mut stack: Vec<(u32, u32, u32)> =
+            children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
+        while let Some((draft, parent, depth)) = stack.pop() {
+            let id = merged.nodes.len() as u32;
+            let node = drafts.nodes[draft as usize];
+            for side in Side::BOTH {
+                if let Some(call) = node.call(side) {
+                    merged.of_calls[side][call.index()] = id;
+                }
+            }
+            merged.nodes.push(node);
+            merged.parents.push(parent);
+            merged.depths.push(depth);
+            stack.extend(children.of(draft).iter().rev().map(|&child| (child, id, depth + 1)));
+        }
+        merged
+    }
+}
+
+/// The nodes before they are put in order: all baseline calls, then those only in the candidate.
+struct Drafts {
+    nodes: Vec<MergedNode>,
+    parents: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl Drafts {
+    fn new(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> Drafts {
+        let mut nodes = Vec::with_capacity(trees.baseline.len());
+        let mut of_candidate = vec![NONE; trees.candidate.len()];
+        for call in trees.baseline.calls() {
+            nodes.push(match partners.baseline[call.index()] {
+                NONE => MergedNode::Only(Side::Baseline, call),
+                partner => {
+                    of_candidate[partner as usize] = call.0;
+                    MergedNode::Both(call, CallId(partner))
+                }
+            });
+        }
+        for call in trees.candidate.calls().filter(|call| partners.candidate[call.index()] == NONE)
+        {
+            of_candidate[call.index()] = nodes.len() as u32;
+            nodes.push(MergedNode::Only(Side::Candidate, call));
+        }
+        let parents = parents(trees, &nodes, &of_candidate);
+        let order = order(trees.candidate, &nodes, &of_candidate);
+        Drafts { nodes, parents, order }
+    }
+
+    fn children(&self) -> Children {
+        let mut starts = vec![0u32; self.nodes.len() + 2];
+        let slot = |parent: u32| if parent == NONE { self.nodes.len() } else { parent as usize };
+        for &parent in &self.parents {
+            starts[slot(parent) + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut filled = starts.clone();
+        let mut list = vec![0; self.nodes.len()];
+        for &draft in &self.order {
+            let at = &mut filled[slot(self.parents[draft as usize])];
+            list[*at as usize] = draft;
+            *at += 1;
+        }
+        Children { starts, list }
+    }
+}
+
+/// The children of each draft, in order; the roots stand last.
+struct Children {
+    starts: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Children {
+    fn of(&self, draft: u32) -> &[u32] {
+        let at = draft as usize;
+        &self.list[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    fn roots(&self) -> &[u32] {
+        self.of(self.starts.len() as u32 - 2)
+    }
+}
+
+/// The parent of a pair is the deeper of the two nodes above it: a wrapper where one stands between.
+fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
+    let above = Above { trees, nodes, of_candidate };
+    nodes
+        .iter()
+        .map(|&node| match node {
+            MergedNode::Only(side, call) => {
+                trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))
+            }
+            MergedNode::Both(a, b) => {
+                let first = above.of_pair(Side::Baseline, a, b);
+                let second = above.of_pair(Side::Candidate, b, a);
+                match first == NONE || above.is_wrapper_below(second, first) {
+                    true => second,
+                    false => first,
+                }
+            }
+        })
+        .collect()
+}
+
+/// Looks for the node that a draft hangs below.
+struct Above<'a, 't> {
+    trees: PerSide<&'a CallTree<'t>>,
+    nodes: &'a [MergedNode],
+    of_candidate: &'a [u32],
+}
+
+impl Above<'_, '_> {
+    fn draft(&self, side: Side, call: CallId) -> u32 {
+        match side {
+            Side::Baseline => call.0,
+            Side::Candidate => self.of_candidate[call.index()],
+        }
+    }
+
+    /// The nearest node above `call` that is one-sided, or a pair that stands above both calls. A
+    /// renamed op may hold a call that stands beside its partner on the other side.
+    fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
+        self.trees[side]
+            .ancestors(call)
+            .map(|above| self.draft(side, above))
+            .find(|&draft| match self.nodes[draft as usize] {
+                MergedNode::Only(..) => true,
+                node @ MergedNode::Both(..) => node
+                    .call(side.other())
+                    .is_some_and(|above| self.trees[side.other()].is_below(partner, above)),
+            })
+            .unwrap_or(NONE)
+    }
+
+    /// Whether `lower` is a wrapper of the candidate that stands somewhere below `upper`.
+    fn is_wrapper_below(&self, lower: u32, upper: u32) -> bool {
+        lower != NONE
+            && matches!(self.nodes[lower as usize], MergedNode::Only(Side::Candidate, call)
+                if self.trees.candidate.ancestors(call).any(|above| self.of_candidate[above.index()] == upper))
+    }
+}
+
+/// Baseline order, with each candidate-only call behind the node before it in the candidate.
+fn order(candidate: &CallTree<'_>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
+    let baseline = nodes.iter().filter(|node| node.call(Side::Baseline).is_some()).count();
+    let mut behind: Vec<Vec<u32>> = vec![Vec::new(); baseline + 1];
+    let mut last_pair = 0;
+    for call in candidate.calls() {
+        let draft = of_candidate[call.index()];
+        match (draft as usize) < baseline {
+            true => last_pair = draft as usize + 1,
+            false => behind[last_pair].push(draft),
+        }
+    }
+    let mut order = std::mem::take(&mut behind[0]);
+    for (draft, waiting) in behind.iter().enumerate().skip(1) {
+        order.push(draft as u32 - 1);
+        order.extend(waiting);
+    }
+    order
+}

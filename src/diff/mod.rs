@@ -1,0 +1,167 @@
+//! Two [`CallTree`]s → [`TraceDiff`]: which call is which, where they differ, in one merged tree.
+//!
+//! How calls are paired is told in `docs/algorithm.md`; the words are those of `docs/glossary.md`.
+
+mod align;
+mod bags;
+mod differences;
+mod keys;
+mod merged;
+mod outline;
+mod uid_map;
+
+pub use differences::Difference;
+pub use merged::{MergedId, MergedNode, MergedTree};
+pub use uid_map::UidPair;
+
+use crate::side::{PerSide, Side};
+use crate::trace::Notes;
+use crate::tree::{CallId, CallKind, CallTree};
+use keys::Keys;
+use outline::{ArgumentIds, Outline};
+
+/// Stands for "no partner" in columns of calls.
+const NONE: u32 = u32::MAX;
+
+/// How a call relates to the other trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// Paired, with equal keys.
+    Same,
+    /// Paired in the same place under another name; no common node.
+    Renamed,
+    /// Paired with an equal subtree that stands at another place below the same pair.
+    Moved,
+    /// Only in the baseline.
+    OnlyBaseline,
+    /// Only in the candidate.
+    OnlyCandidate,
+}
+
+impl Relation {
+    /// As tables write it: `same`, `renamed`, `moved`, `trace1_only`, `trace2_only`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Relation::Same => "same",
+            Relation::Renamed => "renamed",
+            Relation::Moved => "moved",
+            Relation::OnlyBaseline => "trace1_only",
+            Relation::OnlyCandidate => "trace2_only",
+        }
+    }
+
+    /// Whether the call has a partner of the same key, so that it can be a lowest common node.
+    pub fn is_common(self) -> bool {
+        matches!(self, Relation::Same | Relation::Moved)
+    }
+
+    /// The relation of the calls of one side that have no partner.
+    pub fn only(side: Side) -> Relation {
+        match side {
+            Side::Baseline => Relation::OnlyBaseline,
+            Side::Candidate => Relation::OnlyCandidate,
+        }
+    }
+}
+
+/// The comparison of two call trees.
+#[derive(Debug, Clone)]
+pub struct TraceDiff<'t> {
+    trees: PerSide<&'t CallTree<'t>>,
+    partners: PerSide<Vec<u32>>,
+    relations: PerSide<Vec<Relation>>,
+    merged: MergedTree,
+    notes: Notes,
+}
+
+impl<'t> TraceDiff<'t> {
+    /// Aligns two trees, baseline first.
+    pub fn align(trees: PerSide<&'t CallTree<'t>>) -> TraceDiff<'t> {
+        let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
+        let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+        // The search breaks ties by the order of its sides, so it is always run in one order of
+        // the two contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
+        let pairing = match in_order(&outlines.baseline, &outlines.candidate) {
+            true => align::align(trees, outlines.as_ref()),
+            false => mirrored(align::align(trees.swap(), outlines.as_ref().swap())),
+        };
+        let merged = MergedTree::build(trees, &pairing.partners);
+        let mut notes = Notes::default();
+        notes.add(
+            "ALIGNMENT_CUT",
+            pairing.cut_blocks,
+            "compare fewer steps, or record Python stacks: they give the calls more structure",
+            || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
+        );
+        TraceDiff { trees, partners: pairing.partners, relations: pairing.relations, merged, notes }
+    }
+
+    /// The tree of one side.
+    pub fn tree(&self, side: Side) -> &'t CallTree<'t> {
+        self.trees[side]
+    }
+
+    /// Both trees.
+    pub fn trees(&self) -> PerSide<&'t CallTree<'t>> {
+        self.trees
+    }
+
+    /// The partner of a call in the other trace.
+    pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
+        Some(self.partners[side][call.index()]).filter(|&partner| partner != NONE).map(CallId)
+    }
+
+    /// How a call relates to the other trace.
+    pub fn relation(&self, side: Side, call: CallId) -> Relation {
+        self.relations[side][call.index()]
+    }
+
+    /// The nearest call at or above `call` that has a partner of the same key.
+    pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
+        let tree = self.trees[side];
+        std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .find(|&above| self.relation(side, above).is_common())
+    }
+
+    /// The nearest *op* at or above `call` that has a partner of the same key.
+    pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
+        let tree = self.trees[side];
+        std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
+            tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
+        })
+    }
+
+    /// Both trees in one.
+    pub fn merged(&self) -> &MergedTree {
+        &self.merged
+    }
+
+    /// What was odd when the trees were aligned.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+}
+
+/// Whether the search takes these contents in this order.
+fn in_order(baseline: &Outline, candidate: &Outline) -> bool {
+    let content = |outline: &Outline| {
+        let hashes: Vec<u64> =
+            outline.roots().iter().map(|&root| outline.exact[root as usize]).collect();
+        (outline.len(), hashes)
+    };
+    (content(baseline), &baseline.exact) <= (content(candidate), &candidate.exact)
+}
+
+fn mirrored(pairing: align::Pairing) -> align::Pairing {
+    let turn = |relation: &Relation| match relation {
+        Relation::OnlyBaseline => Relation::OnlyCandidate,
+        Relation::OnlyCandidate => Relation::OnlyBaseline,
+        paired @ (Relation::Same | Relation::Renamed | Relation::Moved) => *paired,
+    };
+    align::Pairing {
+        partners: pairing.partners.swap(),
+        relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
+        cut_blocks: pairing.cut_blocks,
+    }
+}

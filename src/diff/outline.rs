@@ -1,0 +1,207 @@
+//! A call tree → columns of integers that the alignment compares instead of text.
+
+use super::keys::{Key, Keys};
+use crate::trace::{Arguments, Trace};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// Argument records of both traces with dense ids; 0 stands for no arguments.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentIds {
+    ids: FxHashMap<u64, u32>,
+}
+
+impl ArgumentIds {
+    /// Ids of all argument records of a trace. Strides are left out: `channels_last` keeps the op.
+    fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
+        trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
+    }
+
+    /// Hashes of the strides of all argument records of a trace; they break ties.
+    fn strides_of(trace: &Trace) -> Vec<u64> {
+        let hash = |arguments: &Arguments| {
+            let mut hasher = FxHasher::default();
+            trace.text(arguments.strides).hash(&mut hasher);
+            hasher.finish()
+        };
+        trace.all_arguments().iter().map(hash).collect()
+    }
+
+    fn id(&mut self, trace: &Trace, arguments: &Arguments) -> u32 {
+        let mut hasher = FxHasher::default();
+        for text in [arguments.dims, arguments.types, arguments.concrete] {
+            trace.text(text).hash(&mut hasher);
+        }
+        let next = self.ids.len() as u32 + 1;
+        *self.ids.entry(hasher.finish()).or_insert(next)
+    }
+}
+
+/// What two subtrees can have in common: a key, an argument record, a kind of GPU event.
+pub(super) type Token = u32;
+
+/// One tree in preorder, as the alignment sees it.
+#[derive(Debug)]
+pub(super) struct Outline {
+    pub(super) kinds: Vec<CallKind>,
+    pub(super) keys: Vec<Key>,
+    /// The key without the name of a GPU event: kernel, memcpy or memset.
+    pub(super) places: Vec<Key>,
+    /// End of each subtree in preorder, exclusive.
+    pub(super) ends: Vec<u32>,
+    /// Argument id of each call, 0 for none.
+    pub(super) arguments: Vec<u32>,
+    /// Hash of keys, arguments, strides and kernel names of the subtree, in order; queries left out.
+    pub(super) exact: Vec<u64>,
+    /// Hash of places and arguments of the subtree, in order; queries left out.
+    pub(super) shape: Vec<u64>,
+    /// Whether a GPU event is at or below the call.
+    pub(super) gpu_path: Vec<bool>,
+    /// Evidence tokens before each call in preorder; one entry more than calls.
+    weight_before: Vec<u32>,
+}
+
+impl Outline {
+    pub(super) fn new(
+        tree: &CallTree<'_>,
+        keys: &mut Keys,
+        arguments: &mut ArgumentIds,
+    ) -> Outline {
+        let ids = arguments.of_trace(tree.trace());
+        let argument = |call| {
+            let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));
+            id.map_or(0, |id| ids[id.index()])
+        };
+        let names = keys.of_tree(tree);
+        let mut outline = Outline {
+            kinds: tree.calls().map(|call| tree.kind(call)).collect(),
+            places: places(tree, &names, keys),
+            keys: names,
+            ends: tree.calls().map(|call| (call.index() + tree.size(call)) as u32).collect(),
+            arguments: tree.calls().map(argument).collect(),
+            gpu_path: tree.calls().map(|call| tree.is_gpu_path(call)).collect(),
+            exact: vec![0; tree.len()],
+            shape: vec![0; tree.len()],
+            weight_before: Vec::with_capacity(tree.len() + 1),
+        };
+        let strides = ArgumentIds::strides_of(tree.trace());
+        outline.hash_subtrees(|call| {
+            let id = tree.event(CallId(call)).and_then(|event| tree.trace().arguments_id(event));
+            id.map_or(0, |id| strides[id.index()])
+        });
+        outline.weigh();
+        outline
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// A runtime call without GPU work below: no structure, two runs differ in them at will.
+    pub(super) fn is_query(&self, call: u32) -> bool {
+        self.kinds[call as usize] == CallKind::Runtime && !self.gpu_path[call as usize]
+    }
+
+    /// A runtime call with GPU work below.
+    pub(super) fn is_launch(&self, call: u32) -> bool {
+        self.kinds[call as usize] == CallKind::Runtime && self.gpu_path[call as usize]
+    }
+
+    pub(super) fn is_gpu(&self, call: u32) -> bool {
+        self.kinds[call as usize] == CallKind::Gpu
+    }
+
+    pub(super) fn end(&self, call: u32) -> u32 {
+        self.ends[call as usize]
+    }
+
+    pub(super) fn has_children(&self, call: u32) -> bool {
+        self.end(call) > call + 1
+    }
+
+    pub(super) fn children(&self, call: u32) -> Vec<u32> {
+        self.siblings(call + 1, self.end(call))
+    }
+
+    pub(super) fn roots(&self) -> Vec<u32> {
+        self.siblings(0, self.len() as u32)
+    }
+
+    fn siblings(&self, first: u32, end: u32) -> Vec<u32> {
+        let within = |call: u32| (call < end).then_some(call);
+        std::iter::successors(within(first), |&call| within(self.end(call))).collect()
+    }
+
+    /// Number of evidence tokens in the subtree.
+    pub(super) fn weight(&self, call: u32) -> u32 {
+        self.weight_before[self.end(call) as usize] - self.weight_before[call as usize]
+    }
+
+    /// Number of evidence tokens of the call itself.
+    pub(super) fn own_weight(&self, call: u32) -> u32 {
+        self.weight_before[call as usize + 1] - self.weight_before[call as usize]
+    }
+
+    /// Evidence tokens of the call itself: its key and what else is known of it.
+    pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
+        let at = call as usize;
+        if self.is_query(call) {
+            return [None, None];
+        }
+        let more = match (self.kinds[at], self.arguments[at]) {
+            (CallKind::Gpu, _) => Some(self.places[at].0),
+            (_, 0) => None,
+            // Argument records count down from the top, where no key is.
+            (_, arguments) => Some(u32::MAX - arguments),
+        };
+        [Some(self.keys[at].0), more]
+    }
+
+    fn weigh(&mut self) {
+        let mut before = 0;
+        for call in 0..self.len() as u32 {
+            self.weight_before.push(before);
+            before += self.tokens(call).iter().flatten().count() as u32;
+        }
+        self.weight_before.push(before);
+    }
+
+    /// Children stand behind their parent in preorder, so one pass from the end sees them first.
+    fn hash_subtrees(&mut self, strides: impl Fn(u32) -> u64) {
+        for call in (0..self.len() as u32).rev() {
+            let at = call as usize;
+            let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
+            let mut exact = mix(own, strides(call));
+            let mut shape = mix(u64::from(self.places[at].0), u64::from(self.arguments[at]));
+            let mut child = call + 1;
+            while child < self.end(call) {
+                if !self.is_query(child) {
+                    exact = mix(exact, self.exact[child as usize]);
+                    shape = mix(shape, self.shape[child as usize]);
+                }
+                child = self.end(child);
+            }
+            self.exact[at] = exact;
+            self.shape[at] = shape;
+        }
+    }
+}
+
+/// Folds `value` into `hash`; the order of the values matters.
+fn mix(hash: u64, value: u64) -> u64 {
+    let folded = (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    folded ^ (folded >> 29)
+}
+
+fn places(tree: &CallTree<'_>, names: &[Key], keys: &mut Keys) -> Vec<Key> {
+    tree.calls()
+        .zip(names)
+        .map(|(call, &key)| match (tree.kind(call), tree.event(call)) {
+            (CallKind::Gpu, Some(event)) => {
+                keys.of_kind(CallKind::Unlinked, tree.trace().category(event).label())
+            }
+            _ => key,
+        })
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! The rows of a comparison → how much of the profile the model covers, and how far off it is.
+
+use super::compare::{Row, percent};
+use super::status::Status;
+use crate::trace::Nanos;
+
+/// How many contributors to the error a report names.
+pub const CONTRIBUTORS: usize = 10;
+
+/// Coverage and error of a whole comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accuracy {
+    /// The profile's time by status, in the order of [`Status::ALL`].
+    pub coverage: [Coverage; 4],
+    /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent:
+    /// Σ |model − profile| / Σ profile over the rows that the profile has. An error too high and
+    /// one too low do not cancel, as they do in the total. Nothing where the profile has no time.
+    pub weighted_error_pct: Option<f64>,
+    /// Predicted time of kernel types that the profile does not have. It has no error to weigh.
+    pub model_only: Nanos,
+    /// The rows that add most to the weighted error, the largest first, at most
+    /// [`CONTRIBUTORS`].
+    pub contributors: Vec<Contributor>,
+}
+
+/// The part of the profile that the model knows equally well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// How well.
+    pub status: Status,
+    /// How many kernel types of the profile.
+    pub kernel_types: usize,
+    /// Their time in a forward pass.
+    pub profile: Nanos,
+    /// Their share of the profile's time, in percent; nothing where that is 0.
+    pub share_pct: Option<f64>,
+}
+
+/// A row's part in the weighted error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contributor {
+    /// Position in the comparison's rows.
+    pub row: RowId,
+    /// |model − profile| of the row as a part of the profile's whole time, in percentage points
+    /// of the weighted error.
+    pub points: f64,
+}
+
+/// Position of a row in its comparison, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub usize);
+
+/// What `rows` say of the model as a whole.
+pub(crate) fn accuracy(rows: &[Row]) -> Accuracy {
+    let whole: Nanos = rows.iter().map(|row| row.amounts.profile).sum();
+    let whole = whole.0 as f64;
+    let unmeasured = rows.iter().filter(|row| !row.amounts.is_measured());
+    Accuracy {
+        coverage: Status::ALL.map(|status| coverage(status, rows, whole)),
+        weighted_error_pct: percent(rows.iter().map(|row| missed(row) as f64).sum(), whole),
+        model_only: unmeasured.map(|row| row.amounts.model).sum(),
+        contributors: contributors(rows, whole),
+    }
+}
+
+fn coverage(status: Status, rows: &[Row], whole: f64) -> Coverage {
+    let rows = rows.iter().filter(|row| row.status == status && row.amounts.is_measured());
+    let profile: Nanos = rows.clone().map(|row| row.amounts.profile).sum();
+    let share_pct = percent(profile.0 as f64, whole);
+    Coverage { status, kernel_types: rows.count(), profile, share_pct }
+}
+
+/// By how many nanoseconds the model is off, whichever way; 0 where the profile has nothing.
+fn missed(row: &Row) -> u64 {
+    if row.amounts.is_measured() { row.amounts.difference().unsigned_abs() } else { 0 }
+}
+
+fn contributors(rows: &[Row], whole: f64) -> Vec<Contributor> {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|&at| missed(&rows[at]) > 0).collect();
+    order.sort_by_key(|&at| (std::cmp::Reverse(missed(&rows[at])), at));
+    let largest = order.into_iter().take(CONTRIBUTORS);
+    largest
+        .filter_map(|at| {
+            let points = percent(missed(&rows[at]) as f64, whole)?;
+            Some(Contributor { row: RowId(at), points })
+        })
+        .collect()
+}

@@ -1,0 +1,219 @@
+//! A condition such as `error>20%` and comparisons → the rows that a model's gate fails on.
+//!
+//! ```text
+//! condition  = [kernel type ":"] bound {"&" bound}      all bounds hold at once
+//! bound      = quantity (">" | ">=" | "<" | "<=") number ["%"]
+//! quantity   = "error" | "count_error" | "share"                                  of a row
+//!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
+//! ```
+//! Errors count without their sign: a model that is 30 % too fast is as wrong as one 30 % too slow.
+//! A quantity that is undefined (the error of a kernel type that the profile does not have) holds
+//! no bound. One condition speaks of rows or of scenarios, never of both.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::compare::Row;
+use super::input;
+use super::kernel_type::KernelType;
+use super::quantity::Quantity;
+use super::scenario::Comparison;
+use crate::error::{Error, ErrorKind, Result};
+
+/// A condition under which a comparison fails.
+///
+/// ```
+/// use tracetree::model::FailOn;
+/// let condition: FailOn = "MatMulV2: error > 10% & share >= 1%".parse()?;
+/// assert_eq!(condition.to_string(), "MatMulV2: error > 10% & share >= 1%");
+/// assert!("errors>20%".parse::<FailOn>().is_err());
+/// # Ok::<(), tracetree::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailOn {
+    text: String,
+    kernel_type: Option<KernelType>,
+    bounds: Vec<Bound>,
+}
+
+/// A row, or a scenario as a whole, for which a condition holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The kernel type; nothing where the condition is about the scenario.
+    pub kernel_type: Option<KernelType>,
+    /// The quantities of the condition with their values in percent, in its order.
+    pub values: Vec<(Quantity, f64)>,
+    /// The condition, as it was written.
+    pub condition: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Bound {
+    quantity: Quantity,
+    relation: Relation,
+    limit: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// The relations as they are written; the longer ones first, so that `>=` is not read as `>`.
+const RELATIONS: [(&str, Relation); 4] = [
+    (">=", Relation::AtLeast),
+    ("<=", Relation::AtMost),
+    (">", Relation::Above),
+    ("<", Relation::Below),
+];
+
+/// Every row and scenario for which one of `conditions` holds, by condition, scenario and row.
+///
+/// # Errors
+/// A condition about a kernel type that none of the comparisons has: a gate that can never fail.
+pub fn failures(conditions: &[FailOn], comparisons: &[&Comparison]) -> Result<Vec<Failure>> {
+    let mut failures = Vec::new();
+    for condition in conditions {
+        // Where every scenario was skipped, nothing is known of any kernel type.
+        let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
+        if !known && !comparisons.is_empty() {
+            return Err(condition.unknown_type());
+        }
+        failures
+            .extend(comparisons.iter().flat_map(|comparison| condition.failures_of(comparison)));
+    }
+    Ok(failures)
+}
+
+impl FailOn {
+    fn failures_of(&self, comparison: &Comparison) -> Vec<Failure> {
+        if !self.is_of_rows() {
+            return self.failure(comparison, None).into_iter().collect();
+        }
+        let rows = comparison.rows.iter().filter(|row| self.is_about(row));
+        rows.filter_map(|row| self.failure(comparison, Some(row))).collect()
+    }
+
+    fn failure(&self, comparison: &Comparison, row: Option<&Row>) -> Option<Failure> {
+        let holds = |bound: &Bound| {
+            let value = match row {
+                Some(row) => bound.quantity.of_row(row),
+                None => bound.quantity.of_scenario(comparison),
+            }?;
+            bound.holds(value).then_some((bound.quantity, value))
+        };
+        Some(Failure {
+            scenario: comparison.scenario.name.clone(),
+            kernel_type: row.map(|row| row.kernel_type.clone()),
+            values: self.bounds.iter().map(holds).collect::<Option<_>>()?,
+            condition: self.text.clone(),
+        })
+    }
+
+    fn is_of_rows(&self) -> bool {
+        self.bounds.iter().all(|bound| bound.quantity.is_of_row())
+    }
+
+    fn is_about(&self, row: &Row) -> bool {
+        self.kernel_type.as_ref().is_none_or(|kernel_type| *kernel_type == row.kernel_type)
+    }
+
+    fn knows_its_type(&self, comparison: &Comparison) -> bool {
+        self.kernel_type.is_none() || comparison.rows.iter().any(|row| self.is_about(row))
+    }
+
+    fn unknown_type(&self) -> Error {
+        let message = "neither the model nor the profile has this kernel type";
+        Error::new(ErrorKind::Usage, &self.text, message)
+            .remedy("write the kernel type as the table does")
+    }
+}
+
+impl Bound {
+    fn holds(&self, value: f64) -> bool {
+        let value = value.abs();
+        match self.relation {
+            Relation::Above => value > self.limit,
+            Relation::AtLeast => value >= self.limit,
+            Relation::Below => value < self.limit,
+            Relation::AtMost => value <= self.limit,
+        }
+    }
+}
+
+impl FromStr for FailOn {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        // Kernel types may hold a colon, quantities do not.
+        let (kernel_type, bounds) = match text.rsplit_once(':') {
+            Some((name, bounds)) => {
+                let kernel_type = KernelType::new(name)
+                    .ok_or_else(|| malformed(text, "no kernel type before the colon"))?;
+                (Some(kernel_type), bounds)
+            }
+            None => (None, text),
+        };
+        let bounds: Vec<Bound> =
+            bounds.split('&').map(|bound| parse_bound(bound, text)).collect::<Result<_>>()?;
+        let of_rows = bounds.iter().filter(|bound| bound.quantity.is_of_row()).count();
+        if of_rows != 0 && of_rows != bounds.len() {
+            return Err(malformed(text, "one bound is about rows, another about the scenario"));
+        }
+        if kernel_type.is_some() && of_rows == 0 {
+            return Err(malformed(text, "a kernel type needs `error`, `count_error` or `share`"));
+        }
+        Ok(FailOn { text: text.trim().to_owned(), kernel_type, bounds })
+    }
+}
+
+fn parse_bound(bound: &str, text: &str) -> Result<Bound> {
+    let split = RELATIONS.iter().find_map(|(sign, relation)| {
+        let (quantity, limit) = bound.split_once(sign)?;
+        Some((quantity.trim(), *relation, limit.trim()))
+    });
+    let (name, relation, limit) =
+        split.ok_or_else(|| malformed(text, "expected `>`, `>=`, `<` or `<=`"))?;
+    let quantity = Quantity::ALL.into_iter().find(|quantity| quantity.label() == name);
+    let quantity = quantity
+        .ok_or_else(|| malformed(text, &format!("unknown quantity {}", input::quoted(name))))?;
+    let number = limit.strip_suffix('%').unwrap_or(limit).trim_end();
+    let limit = number.parse::<f64>().ok().filter(|limit| limit.is_finite() && *limit >= 0.0);
+    let limit = limit.ok_or_else(|| {
+        malformed(text, &format!("{} is no percentage from 0", input::quoted(number)))
+    })?;
+    Ok(Bound { quantity, relation, limit })
+}
+
+fn malformed(text: &str, message: &str) -> Error {
+    Error::new(ErrorKind::Usage, text, message).remedy(
+        "write `error>20%`, `MatMulV2: error>10%`, `error>20% & share>1%` or `weighted_error>15%`; \
+         also count_error, total_error, unmodeled, model_only",
+    )
+}
+
+impl fmt::Display for FailOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// `Qwen3 prefill: MemSet: error -100.0 % (error>20%)`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.scenario)?;
+        if let Some(kernel_type) = &self.kernel_type {
+            write!(f, "{kernel_type}: ")?;
+        }
+        for (at, (quantity, value)) in self.values.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {value:.1} %", quantity.label())?;
+        }
+        write!(f, " ({})", self.condition)
+    }
+}

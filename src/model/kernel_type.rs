@@ -1,0 +1,55 @@
+//! The name that joins a prediction and a measurement: the type of a kernel.
+
+use std::fmt;
+
+/// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; ordered by its text.
+///
+/// An op that the model knows no kernel for stands under its own name (`aten.add.Tensor`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelType(String);
+
+const ALL_REDUCE: &str = "hcom_allReduce_";
+
+impl KernelType {
+    /// The kernel type of this name, without blanks around it; `None` where nothing is left.
+    pub fn new(name: impl AsRef<str>) -> Option<Self> {
+        let name = name.as_ref().trim();
+        (!name.is_empty()).then(|| KernelType(name.to_owned()))
+    }
+
+    /// The kernel type of an op without a name.
+    pub(crate) fn unnamed() -> Self {
+        KernelType("(unnamed)".to_owned())
+    }
+
+    /// The all-reduce of the Ascend communication library, which a fused op may contain unsaid.
+    pub(crate) fn all_reduce() -> Self {
+        KernelType(ALL_REDUCE.to_owned())
+    }
+
+    /// The name as the profiler writes it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is the all-reduce of the communication library.
+    pub(crate) fn is_all_reduce(&self) -> bool {
+        self.0 == ALL_REDUCE
+    }
+
+    /// Whether it is a collective, which a profile lists twice (`hcom_…`).
+    pub fn is_collective(&self) -> bool {
+        self.0.starts_with("hcom_")
+    }
+
+    /// Whether it is the control side of a collective on the AI CPU, which is not device work.
+    pub fn is_aicpu(&self) -> bool {
+        self.0.ends_with("AicpuKernel")
+    }
+}
+
+impl fmt::Display for KernelType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}

@@ -1,0 +1,69 @@
+//! A predicted trace and a measured profile → how far the prediction is off, per kernel type.
+//!
+//! A performance model writes a chrome trace of one forward pass, with a time for every op; the
+//! profiler writes a table with a row for every kernel that ran. Both are summed by kernel type
+//! and laid side by side:
+//! ```text
+//! model_trace.json ─read─▶ ModelTrace ┐
+//!                                     ├─▶ Prediction ┐
+//! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ Comparison ─render─▶ text, json,
+//! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
+//! ```
+//! [`Scenario::compare`] walks the whole line; [`failures`] asks the result whether the model is
+//! good enough. The module stands beside the comparison of two traces and shares only errors,
+//! times and notes with it.
+//!
+//! ```no_run
+//! use tracetree::model::{Format, Outcome, Scenario, render};
+//!
+//! let mut scenario = Scenario::new("model_trace.json", "kernel_details.csv");
+//! scenario.op_mapping = Some("op_mapping.yaml".into());
+//! let comparison = scenario.compare()?;
+//! for row in &comparison.rows {
+//!     let error = row.amounts.error_pct().map_or("no profile".into(), |e| format!("{e:+.1} %"));
+//!     println!("{:40} {error}", row.kernel_type);
+//! }
+//! let report = render(&[Outcome::Compared(Box::new(comparison))], Format::Markdown, 15);
+//! # Ok::<(), tracetree::Error>(())
+//! ```
+
+mod accuracy;
+mod collectives;
+mod compare;
+mod csv_rows;
+mod document;
+mod fail_on;
+mod input;
+mod kernel_type;
+mod mapping;
+mod micros;
+mod predict;
+mod process;
+mod profile;
+mod quantity;
+mod render;
+mod scenario;
+mod scenario_file;
+mod status;
+mod sub_kernels;
+mod trace;
+
+pub use accuracy::{Accuracy, CONTRIBUTORS, Contributor, Coverage, RowId};
+pub use compare::{Amounts, Row};
+pub use fail_on::{FailOn, Failure, failures};
+pub use kernel_type::KernelType;
+pub use mapping::{Lowering, OpMapping};
+pub use predict::{PredictedKernel, Prediction};
+pub use process::ModelProcess;
+pub use profile::{MeasuredKernel, Profile, ProfileRows};
+pub use quantity::Quantity;
+pub use render::{Format, render};
+pub use scenario::{Comparison, ForwardPasses, ModelOps, Outcome, Scenario};
+pub use scenario_file::{read_scenarios, scenarios_from_bytes};
+pub use status::Status;
+pub use trace::{ModelOp, ModelTrace, Source};
+
+/// Compiles the programs of the page that documents this module.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/model-diff.md")]
+pub struct Page;

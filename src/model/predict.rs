@@ -1,0 +1,157 @@
+//! The model's ops and the op mapping → [`Prediction`]: time and count for each kernel type.
+//!
+//! An op is a **hit** where the model's database had a measurement of its kernels, a **miss** where
+//! the time was computed. A hit names its kernels; a miss gets its kernel type from the op mapping,
+//! and stands under its own name where the mapping has none.
+
+use std::collections::BTreeMap;
+
+use super::kernel_type::KernelType;
+use super::mapping::{Lowering, OpMapping, short_name};
+use super::status::Status;
+use super::trace::{ModelOp, ModelTrace, Source};
+use crate::trace::{Nanos, Notes};
+
+/// How many op names a kernel type keeps: enough to find it in the model.
+const OPS_NAMED: usize = 3;
+
+/// What the model predicts, by kernel type.
+#[derive(Debug, Clone, Default)]
+pub struct Prediction {
+    /// Time and count of every kernel type that the model predicts.
+    pub kernels: BTreeMap<KernelType, PredictedKernel>,
+    /// How many ops of the trace took part.
+    pub ops: u64,
+    /// How many ops were left out because they cost nothing.
+    pub zero_cost_ops: u64,
+    /// Odd data that was met here; the trace has its own.
+    pub notes: Notes,
+}
+
+/// What the model predicts for one kernel type.
+#[derive(Debug, Clone, Default)]
+pub struct PredictedKernel {
+    /// How many of its kernels come from ops that were looked up.
+    pub hits: u64,
+    /// How many come from ops whose time was computed.
+    pub misses: u64,
+    /// The first three ops that become this kernel, in the order of the trace.
+    pub ops: Vec<String>,
+    whole: Nanos,
+    /// Time that is still to be divided, by the number of kernels that share it. Dividing each op
+    /// apart would lose up to a nanosecond for each of ten thousand ops.
+    shared: BTreeMap<usize, Nanos>,
+}
+
+impl Prediction {
+    /// What `trace` predicts when ops become kernels as `mapping` says.
+    pub fn new(trace: &ModelTrace, mapping: &OpMapping) -> Prediction {
+        let mut prediction = Prediction::default();
+        for op in &trace.ops {
+            prediction.add(op, mapping);
+        }
+        prediction
+    }
+
+    fn add(&mut self, op: &ModelOp, mapping: &OpMapping) {
+        let lowering = mapping.lowering(&op.name);
+        if lowering == Some(&Lowering::ZeroCost) || op.source == Source::ZeroCost {
+            self.zero_cost_ops += 1;
+            return;
+        }
+        self.ops += 1;
+        match &op.source {
+            // Left out above.
+            Source::ZeroCost => {}
+            Source::Miss => self.add_miss(op, lowering),
+            Source::Measured(kernels) => {
+                for (kernel_type, duration) in kernels {
+                    self.hit(kernel_type, op).whole += *duration;
+                }
+                self.add_all_reduce(op, kernels.iter().map(|(kernel_type, _)| kernel_type));
+            }
+            Source::Shared(kernels) => {
+                for kernel_type in kernels {
+                    let share = self.hit(kernel_type, op).shared.entry(kernels.len());
+                    *share.or_default() += op.duration;
+                }
+                self.add_all_reduce(op, kernels.iter());
+            }
+        }
+    }
+
+    fn add_miss(&mut self, op: &ModelOp, lowering: Option<&Lowering>) {
+        let kernel_type = match lowering {
+            Some(Lowering::Kernel(kernel_type)) => kernel_type.clone(),
+            Some(Lowering::ZeroCost | Lowering::Unnamed) | None => self.unmapped(op),
+        };
+        let kernel = self.kernel(&kernel_type, op);
+        kernel.misses += 1;
+        kernel.whole += op.duration;
+    }
+
+    /// The kernel type of an op that neither the model nor the mapping names a kernel for.
+    fn unmapped(&mut self, op: &ModelOp) -> KernelType {
+        let hint = "pass --op-mapping, or add the op to the mapping";
+        self.notes.add("OP_WITHOUT_KERNEL", 1, hint, || {
+            format!("an op without kernel type is compared under its own name, first {}", op.name)
+        });
+        KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
+    }
+
+    /// A fused op contains an all-reduce that older traces do not list: it counts, without time.
+    fn add_all_reduce<'a>(
+        &mut self,
+        op: &ModelOp,
+        mut kernels: impl Iterator<Item = &'a KernelType>,
+    ) {
+        let reduces = op.name.to_lowercase().contains("all_reduce");
+        if reduces && !kernels.any(KernelType::is_all_reduce) {
+            self.hit(&KernelType::all_reduce(), op);
+        }
+    }
+
+    fn hit(&mut self, kernel_type: &KernelType, op: &ModelOp) -> &mut PredictedKernel {
+        let kernel = self.kernel(kernel_type, op);
+        kernel.hits += 1;
+        kernel
+    }
+
+    fn kernel(&mut self, kernel_type: &KernelType, op: &ModelOp) -> &mut PredictedKernel {
+        let kernel = self.kernels.entry(kernel_type.clone()).or_default();
+        let name = short_name(&op.name);
+        if kernel.ops.len() < OPS_NAMED && kernel.ops.iter().all(|known| known != name) {
+            kernel.ops.push(name.to_owned());
+        }
+        kernel
+    }
+}
+
+impl PredictedKernel {
+    /// Its predicted time, rounded to a nanosecond once.
+    pub fn total(&self) -> Nanos {
+        let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
+        self.whole + shares.sum()
+    }
+
+    /// How many kernels of this type the model predicts.
+    pub fn count(&self) -> u64 {
+        self.hits + self.misses
+    }
+
+    /// Whether all, some or none of them were looked up.
+    pub fn status(&self) -> Status {
+        match (self.hits, self.misses) {
+            (_, 0) => Status::Hit,
+            (0, _) => Status::Miss,
+            (_, _) => Status::Partial,
+        }
+    }
+}
+
+/// `time / parts`, rounded to the nearest nanosecond; `time` is not negative.
+pub(crate) fn divided(time: Nanos, parts: usize) -> Nanos {
+    let parts = i64::try_from(parts).unwrap_or(i64::MAX);
+    let remainder = time.0 % parts;
+    Nanos(time.0 / parts + i64::from(remainder >= parts - remainder))
+}

@@ -1,0 +1,149 @@
+//! `kernel_details.csv` of the Ascend profiler → [`Profile`]: time and count for each kernel type.
+//!
+//! The file has 33 or 46 columns, depending on the profiler's level; columns are found by name.
+//! Rows of AI CPU control kernels are dropped, collectives are counted once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::collectives::{self, CollectiveRow};
+use super::csv_rows::{Columns, KernelRow, Row};
+use super::input;
+use super::kernel_type::KernelType;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::trace::{Nanos, Notes};
+
+/// What was measured, by kernel type, over all forward passes of the profile.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// Time and count of every kernel type.
+    pub kernels: BTreeMap<KernelType, MeasuredKernel>,
+    /// What became of the rows.
+    pub rows: ProfileRows,
+    /// Odd data that was met.
+    pub notes: Notes,
+}
+
+/// What was measured for one kernel type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MeasuredKernel {
+    /// Sum of the durations.
+    pub total: Nanos,
+    /// How many kernels ran.
+    pub count: u64,
+}
+
+/// What became of the rows of a profile; the four add up to the rows of the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProfileRows {
+    /// Rows that count.
+    pub kept: u64,
+    /// Second rows of a collective.
+    pub copies: u64,
+    /// Rows of AI CPU control kernels.
+    pub aicpu: u64,
+    /// Rows without a type or a duration.
+    pub incomplete: u64,
+}
+
+impl Profile {
+    /// Reads a profile; gzip is recognised.
+    ///
+    /// # Errors
+    /// A file that cannot be read, columns that are missing, a duration or start that is no number,
+    /// a negative duration, no kernel at all.
+    pub fn read(path: impl AsRef<Path>) -> Result<Profile> {
+        let path = path.as_ref();
+        Profile::from_bytes(&input::read(path, "kernel profile")?, path)
+    }
+
+    /// The profile in `bytes`, unpacked CSV; `path` stands in errors.
+    ///
+    /// # Errors
+    /// As [`Profile::read`].
+    pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Profile> {
+        let path = path.as_ref();
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+        let header = reader.byte_headers().map_err(|e| not_csv(&e, path))?;
+        let columns = Columns::find(header, path)?;
+        let mut profile = Profile::default();
+        let mut collectives = Vec::new();
+        for record in reader.byte_records() {
+            let record = record.map_err(|e| not_csv(&e, path))?;
+            match columns.row(&record, path)? {
+                Row::Kernel(row) => profile.take(row, &mut collectives),
+                Row::Incomplete { column, line } => profile.leave_out(column, line),
+            }
+        }
+        profile.take_collectives(collectives);
+        if profile.kernels.is_empty() {
+            return Err(without_kernels(path));
+        }
+        Ok(profile)
+    }
+
+    fn take(&mut self, row: KernelRow, collectives: &mut Vec<CollectiveRow>) {
+        if row.kernel_type.is_aicpu() {
+            self.rows.aicpu += 1;
+            return;
+        }
+        match row.start {
+            Some(start) if row.kernel_type.is_collective() => collectives.push(CollectiveRow {
+                kernel_type: row.kernel_type,
+                start,
+                duration: row.duration,
+                stream: row.stream,
+            }),
+            Some(_) => self.keep(row.kernel_type, row.duration),
+            None => {
+                self.note_no_start(&row);
+                self.keep(row.kernel_type, row.duration);
+            }
+        }
+    }
+
+    fn leave_out(&mut self, column: &'static str, line: u64) {
+        self.rows.incomplete += 1;
+        self.notes.add("INCOMPLETE_ROW", 1, "the row is left out", || {
+            format!("a row of the profile has no `{column}`, first line {line}")
+        });
+    }
+
+    fn take_collectives(&mut self, rows: Vec<CollectiveRow>) {
+        let read = rows.len();
+        let launches = collectives::launches(rows);
+        self.rows.copies += (read - launches.len()) as u64;
+        for launch in launches {
+            self.keep(launch.kernel_type, launch.duration);
+        }
+    }
+
+    fn keep(&mut self, kernel_type: KernelType, duration: Nanos) {
+        self.rows.kept += 1;
+        let kernel = self.kernels.entry(kernel_type).or_default();
+        kernel.total += duration;
+        kernel.count += 1;
+    }
+
+    fn note_no_start(&mut self, row: &KernelRow) {
+        let collective = u64::from(row.kernel_type.is_collective());
+        let hint = "a collective that is listed twice may be counted twice";
+        self.notes.add("COLLECTIVE_WITHOUT_START", collective, hint, || {
+            format!("line {} has no start time", row.line)
+        });
+    }
+}
+
+fn not_csv(error: &csv::Error, path: &Path) -> Error {
+    let built = Error::new(ErrorKind::Malformed, path, format!("not a table: {error}"))
+        .remedy("pass the kernel_details.csv of the profiler");
+    match error.position() {
+        Some(position) => built.at(Place { offset: position.byte(), event: None }),
+        None => built,
+    }
+}
+
+fn without_kernels(path: &Path) -> Error {
+    Error::new(ErrorKind::NotATrace, path, "the kernel profile holds no kernel")
+        .remedy("profile at least one forward pass")
+}

@@ -1,0 +1,85 @@
+//! The quantities that a condition can bound → their values, of a row or of a scenario.
+
+use super::compare::{Row, percent};
+use super::scenario::Comparison;
+use super::status::Status;
+
+/// What a bound is about. All are percentages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// `error`: of the row's time.
+    Error,
+    /// `count_error`: of the row's number of kernels.
+    CountError,
+    /// `share`: the row's part of the profile's time.
+    Share,
+    /// `weighted_error`: the mean error of the scenario, weighted by share.
+    WeightedError,
+    /// `total_error`: of the scenario's total time.
+    TotalError,
+    /// `unmodeled`: the part of the profile's time that the model does not know.
+    Unmodeled,
+    /// `model_only`: predicted time that the profile does not have, relative to the profile's time.
+    ModelOnly,
+}
+
+impl Quantity {
+    /// All of them.
+    pub(crate) const ALL: [Quantity; 7] = [
+        Quantity::Error,
+        Quantity::CountError,
+        Quantity::Share,
+        Quantity::WeightedError,
+        Quantity::TotalError,
+        Quantity::Unmodeled,
+        Quantity::ModelOnly,
+    ];
+
+    /// Its name in a condition.
+    pub fn label(self) -> &'static str {
+        match self {
+            Quantity::Error => "error",
+            Quantity::CountError => "count_error",
+            Quantity::Share => "share",
+            Quantity::WeightedError => "weighted_error",
+            Quantity::TotalError => "total_error",
+            Quantity::Unmodeled => "unmodeled",
+            Quantity::ModelOnly => "model_only",
+        }
+    }
+
+    /// Whether each row has a value of its own.
+    pub(crate) fn is_of_row(self) -> bool {
+        matches!(self, Quantity::Error | Quantity::CountError | Quantity::Share)
+    }
+
+    /// Its value in percent; nothing where it is undefined, or not about rows.
+    pub(crate) fn of_row(self, row: &Row) -> Option<f64> {
+        match self {
+            Quantity::Error => row.amounts.error_pct(),
+            Quantity::CountError => row.amounts.count_error_pct(),
+            Quantity::Share => row.profile_share_pct,
+            Quantity::WeightedError
+            | Quantity::TotalError
+            | Quantity::Unmodeled
+            | Quantity::ModelOnly => None,
+        }
+    }
+
+    /// Its value in percent; nothing where it is undefined, or about rows.
+    pub(crate) fn of_scenario(self, comparison: &Comparison) -> Option<f64> {
+        let accuracy = &comparison.accuracy;
+        match self {
+            Quantity::WeightedError => accuracy.weighted_error_pct,
+            Quantity::TotalError => comparison.total.error_pct(),
+            Quantity::Unmodeled => {
+                let unmodeled = accuracy.coverage.iter().find(|c| c.status == Status::Unmodeled);
+                unmodeled?.share_pct
+            }
+            Quantity::ModelOnly => {
+                percent(accuracy.model_only.0 as f64, comparison.total.profile.0 as f64)
+            }
+            Quantity::Error | Quantity::CountError | Quantity::Share => None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The outcomes of scenarios → a report as text, in one of four formats.
+
+mod csv;
+mod figures;
+mod json;
+mod markdown;
+mod table;
+mod text;
+
+use std::path::Path;
+use std::str::FromStr;
+
+use super::scenario::Outcome;
+
+/// The format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Tables for a terminal.
+    Text,
+    /// Everything, with a versioned schema.
+    Json,
+    /// A line for each kernel type of each scenario.
+    Csv,
+    /// Tables for a merge request or a job summary.
+    Markdown,
+}
+
+impl Format {
+    /// The format that the ending of a file's name asks for: `.txt`, `.json`, `.csv` or `.md`.
+    pub fn of_path(path: impl AsRef<Path>) -> Option<Format> {
+        let ending = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
+        match ending.as_str() {
+            "txt" => Some(Format::Text),
+            "json" => Some(Format::Json),
+            "csv" => Some(Format::Csv),
+            "md" => Some(Format::Markdown),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(Format::Text),
+            "json" => Ok(Format::Json),
+            "csv" => Ok(Format::Csv),
+            "md" => Ok(Format::Markdown),
+            _ => Err("the format is text, json, csv or md"),
+        }
+    }
+}
+
+/// The report of `outcomes`, ending in a newline. Text and Markdown show the `top` largest kernel
+/// types of each scenario and add up the rest; JSON and CSV hold all.
+pub fn render(outcomes: &[Outcome], format: Format, top: usize) -> String {
+    match format {
+        Format::Text => text::render(outcomes, top),
+        Format::Json => json::render(outcomes),
+        Format::Csv => csv::render(outcomes),
+        Format::Markdown => markdown::render(outcomes, top),
+    }
+}

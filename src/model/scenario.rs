@@ -1,0 +1,192 @@
+//! A scenario, the inputs of one comparison → its [`Comparison`]; several from one TOML file.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::accuracy::{self, Accuracy};
+use super::compare::{self, Amounts, Row};
+use super::mapping::OpMapping;
+use super::predict::Prediction;
+use super::process::ModelProcess;
+use super::profile::{Profile, ProfileRows};
+use super::trace::ModelTrace;
+use crate::error::{Error, ErrorKind, Result};
+use crate::trace::Notes;
+
+/// The inputs of one comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name in the report.
+    pub name: String,
+    /// The chrome trace that the model wrote.
+    pub model_trace: PathBuf,
+    /// The kernel profile of the real run.
+    pub profile: PathBuf,
+    /// The op mapping, where there is one.
+    pub op_mapping: Option<PathBuf>,
+    /// How many forward passes the profile covers; the model's trace is one.
+    pub forward_passes: ForwardPasses,
+}
+
+/// How many forward passes a profile covers: at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForwardPasses(NonZeroU32);
+
+/// A model's trace compared with a profile.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// What was compared.
+    pub scenario: Scenario,
+    /// The process of the model's trace.
+    pub process: ModelProcess,
+    /// How many ops took part, and how many cost nothing.
+    pub ops: ModelOps,
+    /// What became of the profile's rows.
+    pub profile_rows: ProfileRows,
+    /// A row for each kernel type of either side, the largest first.
+    pub rows: Vec<Row>,
+    /// The sum of the rows.
+    pub total: Amounts,
+    /// Coverage, weighted error and who contributes to it.
+    pub accuracy: Accuracy,
+    /// Odd data of both inputs.
+    pub notes: Notes,
+}
+
+/// How many ops of a model's trace took part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelOps {
+    /// Ops that were compared.
+    pub compared: u64,
+    /// Ops that were left out because they cost nothing.
+    pub zero_cost: u64,
+}
+
+/// What became of a scenario.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was compared.
+    Compared(Box<Comparison>),
+    /// One of its files does not exist.
+    Skipped {
+        /// The scenario's name.
+        scenario: String,
+        /// Which file.
+        reason: Error,
+    },
+}
+
+impl ForwardPasses {
+    /// One pass, what a profile holds that was cut to it.
+    pub const ONE: ForwardPasses = ForwardPasses(NonZeroU32::MIN);
+
+    /// This many passes; `None` for 0.
+    pub fn new(passes: u32) -> Option<Self> {
+        NonZeroU32::new(passes).map(ForwardPasses)
+    }
+
+    /// The number of passes, at least 1.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl FromStr for ForwardPasses {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let passes = text.trim().parse().ok().and_then(ForwardPasses::new);
+        passes.ok_or("the number of forward passes is a whole number from 1")
+    }
+}
+
+impl fmt::Display for ForwardPasses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Scenario {
+    /// A scenario of a single forward pass without an op mapping, named after the model's trace.
+    pub fn new(model_trace: impl Into<PathBuf>, profile: impl Into<PathBuf>) -> Self {
+        let model_trace = model_trace.into();
+        Scenario {
+            name: name_from(&model_trace),
+            model_trace,
+            profile: profile.into(),
+            op_mapping: None,
+            forward_passes: ForwardPasses::ONE,
+        }
+    }
+
+    /// Reads the files and compares them.
+    ///
+    /// # Errors
+    /// Any file that is missing, unreadable, or not what it should be.
+    pub fn compare(&self) -> Result<Comparison> {
+        let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
+        let trace = ModelTrace::read(&self.model_trace)?;
+        let profile = Profile::read(&self.profile)?;
+        Ok(self.compare_values(&trace, &mapping.unwrap_or_default(), &profile))
+    }
+
+    /// Compares what was read before; the paths of the scenario only stand in the report.
+    pub fn compare_values(
+        &self,
+        trace: &ModelTrace,
+        mapping: &OpMapping,
+        profile: &Profile,
+    ) -> Comparison {
+        let prediction = Prediction::new(trace, mapping);
+        let rows = compare::rows(&prediction, profile, self.forward_passes);
+        Comparison {
+            scenario: self.clone(),
+            process: trace.process.clone(),
+            ops: ModelOps { compared: prediction.ops, zero_cost: prediction.zero_cost_ops },
+            profile_rows: profile.rows,
+            total: compare::total(&rows),
+            accuracy: accuracy::accuracy(&rows),
+            rows,
+            notes: joined([&trace.notes, &prediction.notes, &profile.notes]),
+        }
+    }
+
+    /// Compares, or says which file does not exist.
+    ///
+    /// # Errors
+    /// A file that exists and is unreadable, or not what it should be.
+    pub fn outcome(&self) -> Result<Outcome> {
+        match self.compare() {
+            Ok(comparison) => Ok(Outcome::Compared(Box::new(comparison))),
+            Err(reason) if is_missing_file(&reason) => {
+                Ok(Outcome::Skipped { scenario: self.name.clone(), reason })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The file's name up to its first point: `qwen3_pf` for `runs/qwen3_pf.trace.json.gz`.
+fn name_from(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    match name.split_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => name.into_owned(),
+    }
+}
+
+fn joined(parts: [&Notes; 3]) -> Notes {
+    let mut notes = Notes::default();
+    for note in parts.into_iter().flatten() {
+        notes.add(note.code, note.count, note.hint, || note.message.clone());
+    }
+    notes
+}
+
+fn is_missing_file(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    error.kind() == ErrorKind::Io && io.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+}

@@ -1,0 +1,67 @@
+//! Rows of text → CSV: UTF-8, comma, quoted where needed, `\n` at the end of each line.
+
+use crate::error::{Error, Result};
+use crate::trace::Nanos;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A table that is being written.
+pub(super) struct CsvTable<W: Write> {
+    writer: csv::Writer<W>,
+}
+
+impl<W: Write> CsvTable<W> {
+    /// A table with these columns.
+    pub(super) fn new(out: W, columns: &[&str]) -> io::Result<Self> {
+        let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
+        writer.write_record(columns)?;
+        Ok(CsvTable { writer })
+    }
+
+    /// Writes one row; it has as many cells as the table has columns.
+    pub(super) fn row(&mut self, cells: &[&str]) -> io::Result<()> {
+        Ok(self.writer.write_record(cells)?)
+    }
+
+    /// Writes what is still buffered.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// The rows of a CSV file without its header.
+pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
+    let failed = |error: csv::Error| Error::io(path, "read the table", error.into());
+    let mut reader = csv::Reader::from_path(path).map_err(failed)?;
+    reader
+        .records()
+        .map(|record| Ok(record.map_err(failed)?.iter().map(str::to_owned).collect()))
+        .collect()
+}
+
+/// Milliseconds with every digit: six decimals.
+pub(super) fn millis(time: Nanos) -> String {
+    let sign = if time.0 < 0 { "-" } else { "" };
+    let nanos = time.0.unsigned_abs();
+    format!("{sign}{}.{:06}", nanos / 1_000_000, nanos % 1_000_000)
+}
+
+/// A ratio with six decimals; empty where it is undefined.
+pub(super) fn optional_ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(String::new, |ratio| format!("{ratio:.6}"))
+}
+
+/// A number, or nothing.
+pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// A uid as tables write it: -1 where there is none.
+pub(super) fn uid(uid: Option<crate::trace::Uid>) -> String {
+    uid.map_or_else(|| "-1".to_owned(), |uid| uid.0.to_string())
+}
+
+/// A list of names as a JSON array, which Python reads with `json.loads` or `ast.literal_eval`.
+pub(super) fn name_list(names: &[&str]) -> String {
+    serde_json::to_string(names).expect("names are text")
+}

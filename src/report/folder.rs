@@ -1,0 +1,77 @@
+//! Files → a folder: written aside in parallel, moved into place when complete.
+
+use super::ReportFile;
+use crate::analysis::Analysis;
+use crate::error::{Error, ErrorKind, Result};
+use rayon::prelude::*;
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+pub(super) fn write_into(
+    folder: &Path,
+    files: &[ReportFile],
+    analysis: &Analysis<'_>,
+) -> Result<Vec<&'static str>> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
+            .remedy("name another folder with -o"));
+    }
+    let staging = Staging::create(folder)?;
+    files
+        .par_iter()
+        .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis))?;
+    staging.move_into(folder, files)?;
+    Ok(files.iter().map(|file| file.name).collect())
+}
+
+fn write_file(path: &Path, file: &ReportFile, analysis: &Analysis<'_>) -> Result<()> {
+    let write = || -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
+        (file.write)(analysis, &mut out)?;
+        out.flush()
+    };
+    write().map_err(|error| Error::io(path, "write the report", error))
+}
+
+/// A folder next to the target that is removed again whatever happens.
+struct Staging {
+    path: PathBuf,
+}
+
+impl Staging {
+    fn create(folder: &Path) -> Result<Staging> {
+        let failed = |error| {
+            Error::io(folder, "create the report folder", error)
+                .remedy("name a folder that you may write to with -o")
+        };
+        let parent = match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(failed)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let path = parent.join(format!(".{name}.{}.partial", std::process::id()));
+        fs::create_dir(&path).map_err(failed)?;
+        Ok(Staging { path })
+    }
+
+    /// A new folder appears whole; in an existing one each file is replaced whole.
+    fn move_into(&self, folder: &Path, files: &[ReportFile]) -> Result<()> {
+        let failed = |error| Error::io(folder, "put the report in place", error);
+        if !folder.exists() {
+            return fs::rename(&self.path, folder).map_err(failed);
+        }
+        for file in files {
+            fs::rename(self.path.join(file.name), folder.join(file.name)).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // Gone already where it was renamed into place; nothing else can be done about a failure.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

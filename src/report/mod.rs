@@ -1,0 +1,65 @@
+//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON.
+//!
+//! Files are written side by side into a folder of their own next to the target and moved into
+//! place when all of them are complete, so that a failed run leaves no half report. Files in the
+//! target that are not part of a report are left alone.
+
+mod csv_table;
+mod diff_stats;
+mod folder;
+mod kernel_table;
+mod merged_tree;
+mod op_map;
+mod summaries;
+mod summary;
+mod uid_table;
+
+pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
+pub use uid_table::read_uid_map;
+
+use crate::analysis::Analysis;
+use crate::error::Result;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// One file of the report: its name, and what writes it.
+struct ReportFile {
+    name: &'static str,
+    write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+const FILES: [ReportFile; 8] = [
+    ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
+    ReportFile { name: "diff_stats.csv", write: diff_stats::write },
+    ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
+    ReportFile { name: "diff_stats_names_summary.csv", write: summaries::write_names },
+    ReportFile { name: "diff_stats_kernels.csv", write: kernel_table::write },
+    ReportFile { name: "uid_map.csv", write: uid_table::write },
+    ReportFile { name: "cpu_op_map.json", write: op_map::write },
+    ReportFile { name: "summary.json", write: summary::write },
+];
+
+/// Writes the report of `analysis` into `folder`, which is created if it is missing. Returns the
+/// names of the files written.
+///
+/// # Errors
+/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+pub fn write_report(analysis: &Analysis<'_>, folder: &Path) -> Result<Vec<&'static str>> {
+    folder::write_into(folder, &FILES, analysis)
+}
+
+/// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_merged_tree(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    merged_tree::write(analysis, out)
+}
+
+/// Writes the names summary as CSV.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_names_summary(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    summaries::write_names(analysis, out)
+}

@@ -1,0 +1,173 @@
+//! `summary.json`: inputs, totals, the account, notes and the largest differences.
+
+use crate::analysis::{Analysis, NameSummary, Totals};
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Note};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Version of the layout of `summary.json`; rises when a field changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How many names stand among the largest differences.
+const LARGEST: usize = 20;
+
+/// What `summary.json` holds, and what the command line prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Version of tracetree.
+    pub tracetree_version: &'static str,
+    /// `gpu_time` or `host_self_time`.
+    pub measure: &'static str,
+    /// The baseline.
+    pub trace1: SideSummary,
+    /// The candidate.
+    pub trace2: SideSummary,
+    /// Candidate − baseline, in µs.
+    pub difference_us: f64,
+    /// Candidate / baseline; `null` where undefined.
+    pub ratio: Option<f64>,
+    /// Whether the rows of both sides add up to all events, to the nanosecond.
+    pub account_is_exact: bool,
+    /// Number of points of difference.
+    pub points_of_difference: u64,
+    /// What was odd about the traces and the comparison.
+    pub notes: Vec<SideNote>,
+    /// Names with the largest absolute difference, largest first.
+    pub largest_differences: Vec<NameDifference>,
+}
+
+/// One trace in the summary.
+#[derive(Debug, Clone, Serialize)]
+pub struct SideSummary {
+    /// The file, as the user named it.
+    pub path: String,
+    /// Elements of `traceEvents`.
+    pub events: u64,
+    /// Names of the devices.
+    pub devices: Vec<String>,
+    /// Accounted events.
+    pub accounted_events: u64,
+    /// Sum of their times in µs.
+    pub kernel_time_us: f64,
+    /// What the rows add up to, in µs.
+    pub row_sum_us: f64,
+    /// Union of the intervals of all accounted events, in µs.
+    pub busy_time_us: f64,
+    /// Time whose launch is not in the trace, in µs.
+    pub unlinked_us: f64,
+    /// Time in rows that only this trace has, in µs.
+    pub one_sided_us: f64,
+}
+
+/// A note, with the side that it is about; `null` where it is about both.
+#[derive(Debug, Clone, Serialize)]
+pub struct SideNote {
+    /// `trace1`, `trace2` or `null`.
+    pub side: Option<&'static str>,
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+}
+
+/// All rows of one name.
+#[derive(Debug, Clone, Serialize)]
+pub struct NameDifference {
+    /// Name of the rows.
+    pub name: String,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Sum over the baseline, in µs.
+    pub kernel_time_trace1_us: f64,
+    /// Sum over the candidate, in µs.
+    pub kernel_time_trace2_us: f64,
+    /// Candidate − baseline, in µs.
+    pub difference_us: f64,
+    /// Candidate / baseline; `null` where undefined.
+    pub ratio: Option<f64>,
+}
+
+/// Summarises an analysis.
+pub fn summarise(analysis: &Analysis<'_>) -> Summary {
+    let account = analysis.account();
+    let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
+    Summary {
+        schema_version: SCHEMA_VERSION,
+        tracetree_version: env!("CARGO_PKG_VERSION"),
+        measure: analysis.measure().label(),
+        trace1: side(Side::Baseline),
+        trace2: side(Side::Candidate),
+        difference_us: account.difference().as_micros(),
+        ratio: account.ratio(),
+        account_is_exact: account.is_exact(),
+        points_of_difference: analysis.diff().differences().len() as u64,
+        notes: notes(analysis),
+        largest_differences: largest(analysis),
+    }
+}
+
+fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
+    let trace = analysis.tree(side).trace();
+    SideSummary {
+        path: trace.source().to_owned(),
+        events: trace.total_events(),
+        devices: trace.header().devices.iter().map(|device| device.name.clone()).collect(),
+        accounted_events: totals.events,
+        kernel_time_us: totals.time.as_micros(),
+        row_sum_us: rows.as_micros(),
+        busy_time_us: totals.busy.as_micros(),
+        unlinked_us: totals.unlinked.as_micros(),
+        one_sided_us: totals.one_sided.as_micros(),
+    }
+}
+
+fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
+    let diff = analysis.diff();
+    let of_side = |side: Side| {
+        let tree = diff.tree(side);
+        tree.trace()
+            .notes()
+            .iter()
+            .chain(tree.notes())
+            .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
+    };
+    let of_both = diff
+        .notes()
+        .iter()
+        .chain(analysis.notes())
+        .map(|note| SideNote { side: None, note: note.clone() });
+    Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
+}
+
+fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
+    let difference = |group: &NameSummary| (group.time.candidate - group.time.baseline).abs();
+    let mut groups = analysis.by_name();
+    groups.retain(|group| difference(group) > Nanos::ZERO);
+    groups.sort_by(|a, b| difference(b).cmp(&difference(a)).then_with(|| a.name.cmp(&b.name)));
+    groups.truncate(LARGEST);
+    groups.into_iter().map(name_difference).collect()
+}
+
+fn name_difference(group: NameSummary) -> NameDifference {
+    let PerSide { baseline, candidate } = group.time;
+    NameDifference {
+        ratio: group.ratio(),
+        name: group.name,
+        row_count: group.row_count,
+        kernel_time_trace1_us: baseline.as_micros(),
+        kernel_time_trace2_us: candidate.as_micros(),
+        difference_us: (candidate - baseline).as_micros(),
+    }
+}
+
+pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write_json(&summarise(analysis), out)
+}
+
+/// Writes a value as indented JSON with a line end.
+pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,99 @@
+//! Which forward op led to which backward op: `(Fwd thread id, Sequence number)`.
+//!
+//! A backward op names the sequence number of its forward op and an internal number of the thread
+//! that ran it. Forward ops do not name that number, and every thread counts on its own (activation
+//! checkpointing runs forward ops on the backward thread), so the thread behind each number is
+//! found by a vote: the one that explains most backward ops. Forward ops that nest share a number;
+//! the one that starts last launched the backward.
+
+use super::{CallId, CallKind, CallTree};
+use crate::trace::{EventId, ThreadId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+impl CallTree<'_> {
+    /// Pairs of (forward op, outermost backward op), by backward op.
+    pub fn backward_links(&self) -> Vec<(CallId, CallId)> {
+        let forward = self.forward_ops();
+        let backward = self.backward_ops();
+        let threads = self.forward_threads(&forward, &backward);
+        let mut links: Vec<(CallId, CallId)> = backward
+            .iter()
+            .filter_map(|&(call, number, forward_thread)| {
+                let thread = *threads.get(&forward_thread)?;
+                let op = *forward.get(&(thread, number))?;
+                (self.start_of(op) <= self.start_of(call)).then_some((op, call))
+            })
+            .collect();
+        links.sort_by_key(|&(op, call)| (call, op));
+        links
+    }
+
+    /// The forward op with the latest start for each (thread, sequence number).
+    fn forward_ops(&self) -> FxHashMap<(ThreadId, i64), CallId> {
+        let mut ops: FxHashMap<(ThreadId, i64), CallId> = FxHashMap::default();
+        for (event, sequence) in self.trace().sequences().iter() {
+            if sequence.forward_thread != 0 || sequence.number < 0 {
+                continue;
+            }
+            let Some(call) = self.call_of(event).filter(|&call| self.kind(call) == CallKind::Op)
+            else {
+                continue;
+            };
+            ops.entry((self.trace().thread_of(event), sequence.number))
+                .and_modify(|latest| *latest = (*latest).max(call))
+                .or_insert(call);
+        }
+        ops
+    }
+
+    /// Outermost backward ops with their sequence number and forward thread number.
+    fn backward_ops(&self) -> Vec<(CallId, i64, i64)> {
+        let sequences = self.trace().sequences();
+        let same_above = |call: CallId, event: EventId| {
+            self.ancestors(call).filter_map(|above| self.event(above)).any(|above| {
+                sequences.get(above).is_some() && sequences.get(above) == sequences.get(event)
+            })
+        };
+        sequences
+            .iter()
+            .filter(|(_, sequence)| sequence.forward_thread != 0 && sequence.number >= 0)
+            .filter_map(|(event, sequence)| {
+                let call = self.call_of(event)?;
+                (!same_above(call, event)).then_some((
+                    call,
+                    sequence.number,
+                    sequence.forward_thread,
+                ))
+            })
+            .collect()
+    }
+
+    fn forward_threads(
+        &self,
+        forward: &FxHashMap<(ThreadId, i64), CallId>,
+        backward: &[(CallId, i64, i64)],
+    ) -> BTreeMap<i64, ThreadId> {
+        let mut votes: BTreeMap<(i64, ThreadId), u64> = BTreeMap::new();
+        for &(call, number, forward_thread) in backward {
+            for thread in (0..self.trace().threads().len() as u32).map(ThreadId) {
+                let explains = forward
+                    .get(&(thread, number))
+                    .is_some_and(|&op| self.start_of(op) <= self.start_of(call));
+                *votes.entry((forward_thread, thread)).or_default() += u64::from(explains);
+            }
+        }
+        let mut threads: BTreeMap<i64, (u64, ThreadId)> = BTreeMap::new();
+        for ((forward_thread, thread), count) in votes {
+            let best = threads.entry(forward_thread).or_insert((0, thread));
+            if count > best.0 {
+                *best = (count, thread);
+            }
+        }
+        threads.into_iter().map(|(number, (_, thread))| (number, thread)).collect()
+    }
+
+    fn start_of(&self, call: CallId) -> Option<crate::trace::Nanos> {
+        self.event(call).map(|event| self.trace().start(event))
+    }
+}

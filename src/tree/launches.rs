@@ -1,0 +1,109 @@
+//! Which call launched which GPU events.
+//!
+//! The key is `correlation`: a GPU event and the runtime call that launched it share it, and one
+//! graph launch shares it with all its kernels. 0 and -1 (RCCL) link nothing. `External id` names a
+//! wrong op in the traces of torch 1.12 to 2.2, where it repeats the correlation, so it is used only
+//! in traces without any runtime call, and only where the op starts before its GPU event.
+
+use crate::trace::{Category, EventId, Notes, Trace};
+use rustc_hash::FxHashMap;
+
+/// For each host call that launched something, its GPU events; and those that nobody launched.
+#[derive(Debug, Default)]
+pub(super) struct Launched {
+    /// (launch, GPU event), sorted by launch, then start, then file order.
+    links: Vec<(EventId, EventId)>,
+    /// GPU events whose launch is not in the trace, by start.
+    pub(super) unlinked: Vec<EventId>,
+}
+
+impl Launched {
+    /// The GPU events of a launch, by start.
+    pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
+        let first = self.links.partition_point(|&(from, _)| from < launch);
+        self.links[first..]
+            .iter()
+            .take_while(move |&&(from, _)| from == launch)
+            .map(|&(_, event)| event)
+    }
+}
+
+pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
+    let launchers = launchers(trace);
+    let ids = match launchers.by_external_id {
+        true => trace.external_ids(),
+        false => trace.correlations(),
+    };
+    let mut launched = Launched::default();
+    for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
+        let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();
+        match launch
+            .filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event))
+        {
+            Some(launch) => launched.links.push((launch, event)),
+            None => launched.unlinked.push(event),
+        }
+    }
+    launched.links.sort_by_key(|&(launch, event)| (launch, trace.start(event), event));
+    launched.unlinked.sort_by_key(|&event| (trace.start(event), event));
+    note(trace, &launched, launchers.by_external_id, notes);
+    launched
+}
+
+/// Host calls by the id that GPU events name.
+struct Launchers {
+    calls: FxHashMap<i64, EventId>,
+    by_external_id: bool,
+}
+
+fn launchers(trace: &Trace) -> Launchers {
+    let host = |wanted| move |&(event, _): &(EventId, &i64)| trace.category(event) == wanted;
+    let mut calls = FxHashMap::default();
+    for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
+        if id > 0 {
+            // The first call wins where a runtime call and the driver call inside it share an id.
+            calls.entry(id).or_insert(event);
+        }
+    }
+    let by_external_id = calls.is_empty() && !external_id_repeats_correlation(trace);
+    if by_external_id {
+        for (event, &id) in trace.external_ids().iter().filter(host(Category::CpuOp)) {
+            if id > 0 {
+                calls.entry(id).or_insert(event);
+            }
+        }
+    }
+    Launchers { calls, by_external_id }
+}
+
+fn external_id_repeats_correlation(trace: &Trace) -> bool {
+    trace
+        .external_ids()
+        .iter()
+        .filter(|&(event, _)| trace.category(event).is_gpu())
+        .all(|(event, id)| trace.correlations().get(event) == Some(id))
+}
+
+fn note(trace: &Trace, launched: &Launched, by_external_id: bool, notes: &mut Notes) {
+    let all = launched.links.len() + launched.unlinked.len();
+    let unlinked = launched.unlinked.len() as u64;
+    notes.add(
+        "LAUNCH_NOT_CAPTURED",
+        unlinked,
+        "start the profiler earlier, or use a schedule with warm-up steps",
+        || {
+            let time = |events: &mut dyn Iterator<Item = EventId>| -> f64 {
+                events.map(|event| trace.duration(event).as_micros()).sum()
+            };
+            let lost = time(&mut launched.unlinked.iter().copied());
+            let linked = time(&mut launched.links.iter().map(|&(_, event)| event));
+            let share = 100.0 * lost / (lost + linked).max(f64::MIN_POSITIVE);
+            format!("{unlinked} of {all} GPU events ({share:.1} % of the GPU time) have no launch in the trace")
+        },
+    );
+    if by_external_id && !launched.links.is_empty() {
+        notes.add("LINKED_BY_EXTERNAL_ID", launched.links.len() as u64, "record the CUDA/HIP runtime calls too", || {
+            "the trace has no runtime calls; GPU events hang directly below the op of their External id".to_owned()
+        });
+    }
+}

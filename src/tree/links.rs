@@ -1,0 +1,150 @@
+//! The links of a tree that are no nesting, as a graph to ask and to export.
+
+use super::{CallId, CallTree};
+use crate::trace::{EventId, FlowEnd, Nanos, ThreadId, Trace};
+use petgraph::dot::{Config, Dot};
+use petgraph::graphmap::DiGraphMap;
+use rustc_hash::FxHashMap;
+use std::fmt::Write as _;
+
+/// What a link says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkKind {
+    /// Runtime call → GPU event that it launched.
+    Launch,
+    /// Forward op → backward op.
+    Backward,
+    /// A flow arrow of the trace between two calls that are not linked already.
+    Flow,
+}
+
+impl LinkKind {
+    /// `launch`, `backward` or `flow`.
+    pub fn label(self) -> &'static str {
+        match self {
+            LinkKind::Launch => "launch",
+            LinkKind::Backward => "backward",
+            LinkKind::Flow => "flow",
+        }
+    }
+}
+
+/// Directed links between the calls of one tree.
+#[derive(Debug, Clone)]
+pub struct LinkGraph<'a> {
+    tree: &'a CallTree<'a>,
+    graph: DiGraphMap<u32, LinkKind>,
+}
+
+impl<'t> CallTree<'t> {
+    /// The links of the tree: launches, forward to backward, and flow arrows.
+    pub fn links(&'t self) -> LinkGraph<'t> {
+        let mut graph = DiGraphMap::new();
+        for (from, to) in flow_links(self) {
+            graph.add_edge(from.0, to.0, LinkKind::Flow);
+        }
+        for (forward, backward) in self.backward_links() {
+            graph.add_edge(forward.0, backward.0, LinkKind::Backward);
+        }
+        for call in self.calls().filter(|&call| self.kind(call) == super::CallKind::Gpu) {
+            if let Some(launch) = self.launch(call) {
+                graph.add_edge(launch.0, call.0, LinkKind::Launch);
+            }
+        }
+        LinkGraph { tree: self, graph }
+    }
+}
+
+impl LinkGraph<'_> {
+    /// Number of links.
+    pub fn len(&self) -> usize {
+        self.graph.edge_count()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.graph.edge_count() == 0
+    }
+
+    /// All links as (from, to, kind), sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (CallId, CallId, LinkKind)> {
+        let mut edges: Vec<_> =
+            self.graph.all_edges().map(|(a, b, &kind)| (CallId(a), CallId(b), kind)).collect();
+        edges.sort();
+        edges.into_iter()
+    }
+
+    /// Where the links of a call lead, sorted.
+    pub fn targets(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
+        let mut targets: Vec<_> =
+            self.graph.edges(call.0).map(|(_, to, &kind)| (CallId(to), kind)).collect();
+        targets.sort();
+        targets
+    }
+
+    /// Where the links to a call come from, sorted.
+    pub fn sources(&self, call: CallId) -> Vec<(CallId, LinkKind)> {
+        let mut sources: Vec<_> = self
+            .graph
+            .neighbors_directed(call.0, petgraph::Direction::Incoming)
+            .filter_map(|from| Some((CallId(from), *self.graph.edge_weight(from, call.0)?)))
+            .collect();
+        sources.sort();
+        sources
+    }
+
+    /// The graph in the DOT language of Graphviz.
+    pub fn to_dot(&self) -> String {
+        let name = |_, (call, _): (u32, _)| {
+            let label = self.tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
+            format!("label=\"{label}\"")
+        };
+        let kind = |_, (_, _, kind): (_, _, &LinkKind)| format!("label=\"{}\"", kind.label());
+        let config = [Config::EdgeNoLabel, Config::NodeNoLabel];
+        let mut text = String::new();
+        write!(text, "{:?}", Dot::with_attr_getters(&self.graph, &config, &kind, &name))
+            .expect("writing to a string does not fail");
+        text
+    }
+}
+
+/// Flow arrows whose two ends start inside two different calls.
+fn flow_links(tree: &CallTree<'_>) -> Vec<(CallId, CallId)> {
+    let trace = tree.trace();
+    let starts = calls_by_start(trace);
+    let at = |thread, time| starts.get(&(thread, time)).and_then(|&event| tree.call_of(event));
+    let mut open: FxHashMap<(crate::trace::TextId, i64), CallId> = FxHashMap::default();
+    let mut links = Vec::new();
+    for flow in trace.flows().iter().filter(|flow| flow.end == FlowEnd::Start) {
+        if let Some(call) = at(flow.thread, flow.time) {
+            open.insert((flow.category, flow.id), call);
+        }
+    }
+    for flow in trace.flows().iter().filter(|flow| flow.end == FlowEnd::Finish) {
+        let from = open.get(&(flow.category, flow.id)).copied();
+        if let (Some(from), Some(to)) = (from, at(flow.thread, flow.time))
+            && from != to
+        {
+            links.push((from, to));
+        }
+    }
+    links
+}
+
+/// Kineto draws an arrow at the exact start of the call that it belongs to; the innermost one wins.
+fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
+    let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
+    for event in
+        trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
+    {
+        starts
+            .entry((trace.thread_of(event), trace.start(event)))
+            .and_modify(|held| {
+                if trace.duration(event) <= trace.duration(*held) {
+                    *held = event;
+                }
+            })
+            .or_insert(event);
+    }
+    starts
+}

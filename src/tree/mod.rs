@@ -1,0 +1,331 @@
+//! [`Trace`] → [`CallTree`]: thread → Python frame → op → launch → GPU event.
+//!
+//! Calls nest by time on their thread; a GPU event hangs below the call that launched it. Calls are
+//! numbered in preorder, so that the subtree of a call is a range of numbers:
+//!
+//! ```text
+//! 0 thread              subtree 0..7
+//! 1 └── frame           subtree 1..7
+//! 2     ├── op          subtree 2..5
+//! 3     │   └── launch  subtree 3..5
+//! 4     │       └── kernel
+//! 5     └── op          subtree 5..7
+//! 6         └── op
+//! ```
+
+mod backward;
+mod launches;
+mod links;
+mod nest;
+mod steps;
+
+pub use links::{LinkGraph, LinkKind};
+pub use steps::Step;
+
+use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
+use indextree::{Arena, NodeId};
+use std::num::NonZeroUsize;
+
+/// Name of the root that holds the GPU events whose launch is not in the trace.
+pub const UNLINKED: &str = "(launch not in trace)";
+
+/// A call of one tree: dense, in preorder, from 0. Ids of two trees do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub(crate) u32);
+
+impl CallId {
+    /// Position in preorder.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn node(self, arena: &Arena<Call>) -> NodeId {
+        NonZeroUsize::new(self.index() + 1)
+            .and_then(|at| arena.get_node_id_at(at))
+            .expect("a call id of this tree")
+    }
+
+    fn of(node: NodeId) -> CallId {
+        CallId((usize::from(node) - 1) as u32)
+    }
+}
+
+/// What stands at a place of the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CallKind {
+    /// The root of a host thread.
+    Thread,
+    /// The root of the GPU events whose launch is not in the trace.
+    Unlinked,
+    /// A Python frame or an `nn.Module` call.
+    Frame,
+    /// A cpu_op.
+    Op,
+    /// A call into the GPU runtime or driver; a launch where GPU events hang below.
+    Runtime,
+    /// A kernel, memcpy or memset.
+    Gpu,
+}
+
+/// What the arena holds for each call.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Thread(ThreadId),
+    Unlinked,
+    Event(EventId),
+}
+
+/// The calls of one trace, nested, with their GPU events.
+#[derive(Debug, Clone)]
+pub struct CallTree<'t> {
+    trace: &'t Trace,
+    arena: Arena<Call>,
+    /// End of each call's subtree in preorder, exclusive.
+    ends: Vec<u32>,
+    /// How many GPU events stand before each call in preorder; one entry more than calls.
+    gpu_before: Vec<u32>,
+    /// The call of each event, `u32::MAX` for events that are no calls.
+    calls: Vec<u32>,
+    steps: Vec<Step>,
+    notes: Notes,
+}
+
+impl<'t> CallTree<'t> {
+    /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
+    pub fn build(trace: &'t Trace) -> CallTree<'t> {
+        let mut notes = Notes::default();
+        let launched = launches::link(trace, &mut notes);
+        let mut planter = nest::Planter::new(trace, &launched);
+        planter.plant_threads();
+        planter.plant_unlinked();
+        let nest::Planted { arena, ends, calls, noise, artefacts } = planter.finish();
+        notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
+            format!("{artefacts} calls end after the call that they start in by more than 1 us; kept below it")
+        });
+        notes.add("TIMER_NOISE", noise, "", || {
+            format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
+        });
+        let mut tree = CallTree {
+            trace,
+            gpu_before: Vec::with_capacity(ends.len() + 1),
+            arena,
+            ends,
+            calls,
+            steps: steps::find(trace),
+            notes,
+        };
+        tree.count_gpu_events();
+        tree
+    }
+
+    fn count_gpu_events(&mut self) {
+        let mut before = 0;
+        for call in 0..self.ends.len() as u32 {
+            self.gpu_before.push(before);
+            before += u32::from(self.kind(CallId(call)) == CallKind::Gpu);
+        }
+        self.gpu_before.push(before);
+    }
+
+    /// The trace that the tree was built from.
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// Number of calls, roots and GPU events included.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether the tree has no call at all.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What was odd when the tree was built.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// All calls in preorder.
+    pub fn calls(&self) -> impl ExactSizeIterator<Item = CallId> + use<> {
+        (0..self.ends.len() as u32).map(CallId)
+    }
+
+    /// The roots: host threads in order of first appearance, then the unlinked GPU events, if any.
+    pub fn roots(&self) -> impl Iterator<Item = CallId> + '_ {
+        self.siblings(0, self.ends.len() as u32)
+    }
+
+    /// The calls directly below, by start; below a launch its GPU events come first.
+    pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
+        self.siblings(call.0 + 1, self.ends[call.index()])
+    }
+
+    fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = CallId> + '_ {
+        let mut next = first;
+        std::iter::from_fn(move || {
+            (next < end).then(|| {
+                let call = CallId(next);
+                next = self.ends[call.index()];
+                call
+            })
+        })
+    }
+
+    /// The call and everything below it, in preorder.
+    pub fn subtree(&self, call: CallId) -> impl DoubleEndedIterator<Item = CallId> + use<> {
+        (call.0..self.ends[call.index()]).map(CallId)
+    }
+
+    /// Number of calls in the subtree, the call itself included.
+    pub fn size(&self, call: CallId) -> usize {
+        (self.ends[call.index()] - call.0) as usize
+    }
+
+    /// The call directly above.
+    pub fn parent(&self, call: CallId) -> Option<CallId> {
+        self.arena[call.node(&self.arena)].parent().map(CallId::of)
+    }
+
+    /// The calls above, innermost first, the call itself not included.
+    pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
+        call.node(&self.arena).ancestors(&self.arena).skip(1).map(CallId::of)
+    }
+
+    /// Whether `call` stands in the subtree of `above`, or is it.
+    pub fn is_below(&self, call: CallId, above: CallId) -> bool {
+        (above.0..self.ends[above.index()]).contains(&call.0)
+    }
+
+    fn call(&self, call: CallId) -> Call {
+        *self.arena[call.node(&self.arena)].get()
+    }
+
+    /// What stands there.
+    pub fn kind(&self, call: CallId) -> CallKind {
+        match self.call(call) {
+            Call::Thread(_) => CallKind::Thread,
+            Call::Unlinked => CallKind::Unlinked,
+            Call::Event(event) => match self.trace.category(event) {
+                Category::PythonFunction => CallKind::Frame,
+                Category::Runtime => CallKind::Runtime,
+                Category::Kernel | Category::Memcpy | Category::Memset => CallKind::Gpu,
+                Category::CpuOp | Category::UserAnnotation | Category::GpuUserAnnotation => {
+                    CallKind::Op
+                }
+            },
+        }
+    }
+
+    /// The event of a call; `None` for roots.
+    pub fn event(&self, call: CallId) -> Option<EventId> {
+        match self.call(call) {
+            Call::Event(event) => Some(event),
+            Call::Thread(_) | Call::Unlinked => None,
+        }
+    }
+
+    /// The call of an event; `None` where the event is no part of the tree (annotations).
+    pub fn call_of(&self, event: EventId) -> Option<CallId> {
+        match self.calls[event.index()] {
+            u32::MAX => None,
+            call => Some(CallId(call)),
+        }
+    }
+
+    /// The thread of a thread root.
+    pub fn thread(&self, call: CallId) -> Option<ThreadId> {
+        match self.call(call) {
+            Call::Thread(thread) => Some(thread),
+            Call::Unlinked | Call::Event(_) => None,
+        }
+    }
+
+    /// Name of the call; for a thread its recorded name or `thread`.
+    pub fn name(&self, call: CallId) -> &'t str {
+        match self.call(call) {
+            Call::Event(event) => self.trace.name(event),
+            Call::Unlinked => UNLINKED,
+            Call::Thread(thread) => match self.trace.text(self.trace.thread(thread).name) {
+                "" => "thread",
+                name => name,
+            },
+        }
+    }
+
+    /// How long the call took; zero for roots.
+    pub fn duration(&self, call: CallId) -> Nanos {
+        self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
+    }
+
+    /// Time of a host call outside of the host calls directly below it.
+    pub fn self_time(&self, call: CallId) -> Nanos {
+        let below: Nanos = self
+            .children(call)
+            .filter(|&child| self.kind(child) != CallKind::Gpu)
+            .map(|child| self.duration(child))
+            .sum();
+        (self.duration(call) - below).max(Nanos::ZERO)
+    }
+
+    /// Arguments of an op, where they were recorded.
+    pub fn arguments(&self, call: CallId) -> Option<&'t Arguments> {
+        let id = self.trace.arguments_id(self.event(call)?)?;
+        Some(self.trace.arguments(id))
+    }
+
+    /// Number of GPU events at or below the call.
+    pub fn gpu_events(&self, call: CallId) -> usize {
+        let end = self.ends[call.index()] as usize;
+        (self.gpu_before[end] - self.gpu_before[call.index()]) as usize
+    }
+
+    /// Whether the call is on the GPU path: a GPU event is at or below it.
+    pub fn is_gpu_path(&self, call: CallId) -> bool {
+        self.gpu_events(call) > 0
+    }
+
+    /// The call that launched a GPU event; `None` where the launch is not in the trace.
+    pub fn launch(&self, gpu_event: CallId) -> Option<CallId> {
+        self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
+    }
+
+    /// The `nn.Module` calls at or above a call, outermost first.
+    pub fn module_stack(&self, call: CallId) -> Vec<CallId> {
+        let mut stack: Vec<CallId> = std::iter::once(call)
+            .chain(self.ancestors(call))
+            .filter(|&above| self.is_module(above))
+            .collect();
+        stack.reverse();
+        stack
+    }
+
+    /// The innermost `nn.Module` call at or above a call.
+    pub fn module(&self, call: CallId) -> Option<CallId> {
+        std::iter::once(call).chain(self.ancestors(call)).find(|&above| self.is_module(above))
+    }
+
+    /// Whether the call is a frame of an `nn.Module`.
+    pub fn is_module(&self, call: CallId) -> bool {
+        self.kind(call) == CallKind::Frame && self.name(call).starts_with("nn.Module: ")
+    }
+
+    /// The recorded steps (`ProfilerStep#N`), by start.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The step in which a call was made; for a GPU event the step in which it was *launched*.
+    pub fn step(&self, call: CallId) -> Option<&Step> {
+        let call = match self.kind(call) {
+            CallKind::Gpu => self.launch(call)?,
+            CallKind::Thread
+            | CallKind::Unlinked
+            | CallKind::Frame
+            | CallKind::Op
+            | CallKind::Runtime => call,
+        };
+        steps::at(&self.steps, self.trace.start(self.event(call)?))
+    }
+}

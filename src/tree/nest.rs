@@ -1,0 +1,178 @@
+//! Host calls of a thread → nested calls, with an interval stack.
+//!
+//! ```text
+//! ├─ a ────────────────┤            a
+//!    ├─ b ──┤├─ c ─────┤            ├── b
+//!              ├─ d ─┤              └── c
+//!                                       └── d
+//! ```
+//!
+//! Spans are half-open. A call that starts inside the top of the stack and ends after it *bleeds*:
+//!
+//! ```text
+//! ├─ a ─────────┤
+//!              ├─ b ──────┤     overlap of at most 1 µs: b starts after a, their clocks disagree
+//! ├─ a ─────────┤
+//!        ├─ c ───┤              overhang of at most 1 µs: c is below a, their clocks disagree
+//! ├─ a ─────────┤
+//!        ├─ d ────────┤         more: an artefact of instrumentation; d is kept below a, cut off
+//!                               at a's end for what follows, and counted
+//! ```
+
+use super::launches::Launched;
+use super::{Call, CallId};
+use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
+use indextree::{Arena, NodeId};
+
+/// How far the clocks of two calls on one thread may disagree.
+const TIMER_NOISE: Nanos = Nanos(1_000);
+
+/// What the planter made.
+pub(super) struct Planted {
+    pub(super) arena: Arena<Call>,
+    pub(super) ends: Vec<u32>,
+    pub(super) calls: Vec<u32>,
+    pub(super) noise: u64,
+    pub(super) artefacts: u64,
+}
+
+/// Appends calls to the arena in preorder.
+pub(super) struct Planter<'a> {
+    trace: &'a Trace,
+    launched: &'a Launched,
+    planted: Planted,
+    stack: Vec<Open>,
+}
+
+/// A call whose end has not been reached yet.
+struct Open {
+    node: NodeId,
+    end: Nanos,
+}
+
+impl<'a> Planter<'a> {
+    pub(super) fn new(trace: &'a Trace, launched: &'a Launched) -> Self {
+        let planted = Planted {
+            arena: Arena::with_capacity(trace.len()),
+            ends: Vec::with_capacity(trace.len()),
+            calls: vec![u32::MAX; trace.len()],
+            noise: 0,
+            artefacts: 0,
+        };
+        Planter { trace, launched, planted, stack: Vec::new() }
+    }
+
+    pub(super) fn finish(self) -> Planted {
+        self.planted
+    }
+
+    /// Every thread with a host call, with all its calls.
+    pub(super) fn plant_threads(&mut self) {
+        for (thread, mut calls) in host_calls(self.trace).into_iter().enumerate() {
+            if calls.is_empty() {
+                continue;
+            }
+            self.sort_for_nesting(&mut calls);
+            self.open(Call::Thread(ThreadId(thread as u32)), Nanos(i64::MAX));
+            for call in calls {
+                self.nest(call);
+            }
+            self.close_all();
+        }
+    }
+
+    /// The GPU events that nobody launched, below a root of their own.
+    pub(super) fn plant_unlinked(&mut self) {
+        if self.launched.unlinked.is_empty() {
+            return;
+        }
+        self.open(Call::Unlinked, Nanos(i64::MAX));
+        for &event in &self.launched.unlinked {
+            self.plant_gpu_event(event);
+        }
+        self.close_all();
+    }
+
+    /// By start; on a tie the longer first, then the one that encloses by nature, then file order.
+    fn sort_for_nesting(&self, calls: &mut [EventId]) {
+        let trace = self.trace;
+        calls.sort_by_cached_key(|&call| {
+            let rank = match trace.category(call) {
+                Category::PythonFunction => 0,
+                Category::Runtime => 2,
+                Category::CpuOp
+                | Category::Kernel
+                | Category::Memcpy
+                | Category::Memset
+                | Category::UserAnnotation
+                | Category::GpuUserAnnotation => 1,
+            };
+            (trace.start(call), std::cmp::Reverse(trace.end(call)), rank, call)
+        });
+    }
+
+    fn nest(&mut self, event: EventId) {
+        let (start, mut end) = (self.trace.start(event), self.trace.end(event));
+        while let Some(top) = self.stack.last() {
+            let bleeds = start < top.end && top.end < end;
+            if top.end <= start {
+                self.close();
+            } else if bleeds && top.end - start <= TIMER_NOISE {
+                self.planted.noise += 1;
+                self.close();
+            } else {
+                if bleeds {
+                    match end - top.end <= TIMER_NOISE {
+                        true => self.planted.noise += 1,
+                        false => self.planted.artefacts += 1,
+                    }
+                    end = top.end;
+                }
+                break;
+            }
+        }
+        self.open(Call::Event(event), end);
+        for gpu_event in self.launched.by(event) {
+            self.plant_gpu_event(gpu_event);
+        }
+    }
+
+    fn plant_gpu_event(&mut self, event: EventId) {
+        self.open(Call::Event(event), Nanos::ZERO);
+        self.close();
+    }
+
+    fn open(&mut self, call: Call, end: Nanos) {
+        let planted = &mut self.planted;
+        let node = match self.stack.last() {
+            Some(top) => top.node.append_value(call, &mut planted.arena),
+            None => planted.arena.new_node(call),
+        };
+        if let Call::Event(event) = call {
+            planted.calls[event.index()] = CallId::of(node).0;
+        }
+        planted.ends.push(0);
+        self.stack.push(Open { node, end });
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.stack.pop() {
+            self.planted.ends[CallId::of(open.node).index()] = self.planted.ends.len() as u32;
+        }
+    }
+
+    fn close_all(&mut self) {
+        while !self.stack.is_empty() {
+            self.close();
+        }
+    }
+}
+
+/// The host calls of each thread, in file order.
+fn host_calls(trace: &Trace) -> Vec<Vec<EventId>> {
+    let mut calls = vec![Vec::new(); trace.threads().len()];
+    for event in trace.events().filter(|&event| trace.category(event).is_host_call()) {
+        calls[trace.thread_of(event).index()].push(event);
+    }
+    calls
+}

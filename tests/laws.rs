@@ -1,0 +1,188 @@
+//! What must hold for every pair of traces, on the traces of this repository and, where
+//! `TRACETREE_TRACES` is set, on real ones.
+
+mod support;
+
+use std::collections::BTreeSet;
+use support::traces;
+use tracetree::analysis::Analysis;
+use tracetree::diff::{MergedNode, Relation, TraceDiff};
+use tracetree::report::write_report;
+use tracetree::trace::{Trace, Uid};
+use tracetree::tree::{CallKind, CallTree};
+use tracetree::{PerSide, Side};
+
+fn check(paths: PerSide<&std::path::Path>) {
+    let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
+    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    for side in Side::BOTH {
+        identity(&trees[side]);
+    }
+    let diff = TraceDiff::align(trees.as_ref());
+    let mirrored = TraceDiff::align(trees.as_ref().swap());
+    mirror(&diff, &mirrored);
+    once_in_the_map(&diff);
+    parents_are_paired_or_wrappers(&diff);
+    merged_tree_holds_every_call_once(&diff);
+    conservation(&diff, &mirrored);
+}
+
+/// A trace against itself has no difference.
+fn identity(tree: &CallTree<'_>) {
+    let diff = TraceDiff::align(PerSide::new(tree, tree));
+    let source = tree.trace().source();
+    assert_eq!(diff.differences(), vec![], "{source} differs from itself");
+    for call in tree.calls() {
+        assert_eq!(diff.partner(Side::Baseline, call), Some(call), "{source}: {}", tree.name(call));
+    }
+    let analysis = Analysis::new(&diff);
+    assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
+}
+
+/// Exchanging the sides exchanges the partners and nothing else.
+fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
+    for side in Side::BOTH {
+        for call in diff.tree(side).calls() {
+            assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
+        }
+    }
+}
+
+/// Every event of both trees stands in the uid map exactly once.
+fn once_in_the_map(diff: &TraceDiff<'_>) {
+    let map = diff.uid_map();
+    for side in Side::BOTH {
+        let tree = diff.tree(side);
+        let mapped: Vec<Uid> = map
+            .iter()
+            .filter_map(|pair| if side == Side::Baseline { pair.baseline } else { pair.candidate })
+            .collect();
+        let distinct: BTreeSet<Uid> = mapped.iter().copied().collect();
+        let events: BTreeSet<Uid> = tree
+            .calls()
+            .filter_map(|call| tree.event(call))
+            .map(|event| tree.trace().uid(event))
+            .collect();
+        assert_eq!(mapped.len(), distinct.len(), "a uid stands in the map twice");
+        assert_eq!(distinct, events);
+    }
+}
+
+/// Above a pair stand only calls that are paired, or wrappers; threads may be split.
+fn parents_are_paired_or_wrappers(diff: &TraceDiff<'_>) {
+    for call in diff.tree(Side::Baseline).calls() {
+        let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
+        if diff.relation(Side::Baseline, call) != Relation::Same {
+            continue;
+        }
+        let nearest = |side: Side, from| {
+            let tree = diff.tree(side);
+            tree.ancestors(from).find(|&above| diff.relation(side, above).is_common())
+        };
+        let above = (nearest(Side::Baseline, call), nearest(Side::Candidate, partner));
+        if let (Some(a), Some(b)) = above {
+            let split_thread = diff.tree(Side::Baseline).kind(a) == CallKind::Thread
+                || diff.tree(Side::Candidate).kind(b) == CallKind::Thread;
+            assert!(
+                split_thread || diff.partner(Side::Baseline, a) == Some(b),
+                "{} hangs below {} and {}",
+                diff.tree(Side::Baseline).name(call),
+                diff.tree(Side::Baseline).name(a),
+                diff.tree(Side::Candidate).name(b)
+            );
+        }
+    }
+}
+
+fn merged_tree_holds_every_call_once(diff: &TraceDiff<'_>) {
+    let merged = diff.merged();
+    let mut calls = PerSide::new(0, 0);
+    for (id, node) in merged.nodes() {
+        for side in Side::BOTH {
+            if let Some(call) = node.call(side) {
+                calls[side] += 1;
+                assert_eq!(merged.of(side, call), id);
+            }
+        }
+        if let MergedNode::Both(a, b) = node {
+            assert_eq!(diff.partner(Side::Baseline, a), Some(b));
+        }
+    }
+    assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));
+}
+
+/// All time is in the rows, to the nanosecond, whichever side comes first.
+fn conservation(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
+    let (analysis, turned) = (Analysis::new(diff), Analysis::new(mirrored));
+    assert!(analysis.account().is_exact() && turned.account().is_exact());
+    assert_eq!(analysis.account().difference(), -turned.account().difference());
+    for side in Side::BOTH {
+        assert_eq!(
+            analysis.account().totals[side].time,
+            turned.account().totals[side.other()].time
+        );
+        let in_rows: u64 = analysis.rows().iter().map(|row| row.events[side].len() as u64).sum();
+        assert_eq!(in_rows, analysis.account().totals[side].events);
+    }
+    let figures = |analysis: &Analysis<'_>, turn: bool| {
+        let mut rows: Vec<_> = analysis
+            .rows()
+            .iter()
+            .map(|row| {
+                let row = (row.kind, row.time, row.calls);
+                if turn { (row.0, row.1.swap(), row.2.swap()) } else { row }
+            })
+            .collect();
+        rows.sort_by_key(|row| {
+            (row.0, row.1.baseline, row.1.candidate, row.2.baseline, row.2.candidate)
+        });
+        rows
+    };
+    assert_eq!(figures(&analysis, false), figures(&turned, true));
+}
+
+fn report_bytes(paths: PerSide<&std::path::Path>, threads: usize) -> Vec<(String, Vec<u8>)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("report");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    pool.install(|| {
+        let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
+        let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+        let diff = TraceDiff::align(trees.as_ref());
+        write_report(&Analysis::new(&diff), &target).expect("a writable folder");
+    });
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
+        .expect("a report folder")
+        .map(|entry| {
+            let entry = entry.expect("a folder entry");
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                std::fs::read(entry.path()).expect("a file"),
+            )
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_laws_hold_on_the_example_traces() {
+    for pair in traces::example_pairs() {
+        check(pair.as_ref().map(|path| path.as_path()));
+    }
+}
+
+#[test]
+fn the_laws_hold_on_real_traces() {
+    for pair in traces::real_pairs() {
+        check(pair.as_ref().map(|path| path.as_path()));
+    }
+}
+
+#[test]
+fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
+    for pair in traces::example_pairs() {
+        let paths = pair.as_ref().map(|path| path.as_path());
+        assert!(report_bytes(paths, 1) == report_bytes(paths, 4), "{}", paths.baseline.display());
+    }
+}

@@ -1,0 +1,168 @@
+//! A recording and a seed → the same recording changed in one known way.
+//!
+//! Events keep their `origin`, so [`super::score::Truth`] knows every true partner. All changes
+//! keep spans nested: time is inserted for what is added, and gaps stay where calls were dropped.
+
+mod adding;
+mod moving;
+mod removing;
+mod renaming;
+mod repeating;
+
+use super::recording::{Forest, Kind, Recording};
+use super::splitmix::SplitMix;
+
+/// A known way to change a trace. Shares are in percent of the ops (or launches) of the trace.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Nothing changes.
+    Nothing,
+    /// Another run of the same code: other addresses, process and correlation ids, other times.
+    OtherRun,
+    /// The first op and all below it is gone.
+    DropFirstOp,
+    /// Ops anywhere are gone, with all below them.
+    DropOps(f64),
+    /// Ops anywhere are gone; what was below them moves up.
+    UnwrapOps(f64),
+    /// Runs of one to three calls stand below a new op.
+    WrapOps(f64),
+    /// New ops anywhere, half of them with a kernel.
+    InsertOps(f64),
+    /// Ops anywhere have another name.
+    RenameOps(f64),
+    /// Kernels and runtime calls have the names of another platform.
+    OtherPlatform,
+    /// Neighbours anywhere change places.
+    SwapNeighbours(f64),
+    /// A third of the recorded steps runs once more.
+    RepeatSteps,
+    /// Launches anywhere are gone, with their kernels.
+    DropLaunches(f64),
+    /// A module runs twice as two instances, and later instances have higher numbers.
+    InsertModule,
+    /// Each thread is slower by a factor of its own.
+    StretchThreads,
+    /// The later half of the busiest thread runs on a new one.
+    SplitThread,
+    /// One after the other, under this name.
+    Several(&'static str, Vec<Change>),
+}
+
+impl Change {
+    /// Every single change at the usual strength, then several at once.
+    pub fn all() -> Vec<Change> {
+        vec![
+            Change::Nothing,
+            Change::OtherRun,
+            Change::DropFirstOp,
+            Change::DropOps(5.0),
+            Change::UnwrapOps(5.0),
+            Change::WrapOps(5.0),
+            Change::InsertOps(5.0),
+            Change::RenameOps(5.0),
+            Change::OtherPlatform,
+            Change::SwapNeighbours(5.0),
+            Change::RepeatSteps,
+            Change::DropLaunches(5.0),
+            Change::InsertModule,
+            Change::StretchThreads,
+            Change::SplitThread,
+            Change::later_version(),
+            Change::other_backend(),
+        ]
+    }
+
+    /// Several at once: a later version of the program, on the same platform.
+    pub fn later_version() -> Change {
+        let parts = vec![
+            Change::DropOps(2.0),
+            Change::InsertOps(2.0),
+            Change::WrapOps(2.0),
+            Change::RenameOps(1.0),
+            Change::SwapNeighbours(1.0),
+            Change::DropLaunches(2.0),
+            Change::OtherRun,
+        ];
+        Change::Several("several at once", parts)
+    }
+
+    /// Several at once: other lowering of some ops, on another platform. No launch is dropped: of
+    /// two kernels whose names are unknown nothing says which one is gone.
+    pub fn other_backend() -> Change {
+        let parts = vec![
+            Change::UnwrapOps(2.0),
+            Change::InsertOps(2.0),
+            Change::WrapOps(2.0),
+            Change::RenameOps(1.0),
+            Change::OtherPlatform,
+            Change::OtherRun,
+        ];
+        Change::Several("several on another platform", parts)
+    }
+
+    /// A short name for tables.
+    pub fn label(&self) -> String {
+        match self {
+            Change::Nothing => "nothing".to_owned(),
+            Change::OtherRun => "another run".to_owned(),
+            Change::DropFirstOp => "first op dropped".to_owned(),
+            Change::DropOps(share) => format!("{share} % of the ops dropped"),
+            Change::UnwrapOps(share) => format!("{share} % of the ops unwrapped"),
+            Change::WrapOps(share) => format!("{share} % of the ops wrapped"),
+            Change::InsertOps(share) => format!("{share} % ops inserted"),
+            Change::RenameOps(share) => format!("{share} % of the ops renamed"),
+            Change::OtherPlatform => "other platform's names".to_owned(),
+            Change::SwapNeighbours(share) => format!("{share} % neighbours swapped"),
+            Change::RepeatSteps => "a third of the steps repeated".to_owned(),
+            Change::DropLaunches(share) => format!("{share} % of the launches dropped"),
+            Change::InsertModule => "a module inserted".to_owned(),
+            Change::StretchThreads => "threads stretched".to_owned(),
+            Change::SplitThread => "a thread split in two".to_owned(),
+            Change::Several(name, _) => (*name).to_owned(),
+        }
+    }
+
+    /// The changed recording; `None` where it has nothing that could be changed so.
+    pub fn apply(&self, recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+        match self {
+            Change::Nothing => Some(recording.clone()),
+            Change::OtherRun => Some(renaming::other_run(recording, random)),
+            Change::DropFirstOp => removing::first_op(recording),
+            Change::DropOps(share) => removing::ops(recording, *share, random),
+            Change::UnwrapOps(share) => removing::only_calls(recording, *share, random),
+            Change::WrapOps(share) => adding::wrappers(recording, *share, random),
+            Change::InsertOps(share) => adding::ops(recording, *share, random),
+            Change::RenameOps(share) => renaming::ops(recording, *share, random),
+            Change::OtherPlatform => renaming::platform(recording),
+            Change::SwapNeighbours(share) => moving::neighbours(recording, *share, random),
+            Change::RepeatSteps => repeating::steps(recording, random),
+            Change::DropLaunches(share) => removing::launches(recording, *share, random),
+            Change::InsertModule => repeating::module(recording, random),
+            Change::StretchThreads => Some(moving::stretch(recording, random)),
+            Change::SplitThread => moving::split_thread(recording, random),
+            Change::Several(_, changes) => apply_all(changes, recording, random),
+        }
+    }
+}
+
+/// Applies what can be applied; `None` where nothing can.
+fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let mut changed = None;
+    for change in changes {
+        let next = change.apply(changed.as_ref().unwrap_or(first), random);
+        changed = next.or(changed);
+    }
+    changed
+}
+
+/// Positions of all ops, by thread and time.
+fn ops_of(recording: &Recording, forest: &Forest) -> Vec<usize> {
+    let is_op = |at: &usize| recording.events[*at].kind == Kind::Op;
+    forest.preorder.iter().copied().filter(is_op).collect()
+}
+
+/// `percent` of `whole`, at least one.
+fn portion(whole: usize, percent: f64) -> usize {
+    ((whole as f64 * percent / 100.0).round() as usize).max(1)
+}

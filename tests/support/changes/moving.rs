@@ -1,0 +1,86 @@
+//! A recording → the same calls at another time, in another order, or on another thread.
+
+use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
+use crate::support::recording::{Event, Lane};
+use crate::support::score::contents;
+use std::collections::BTreeMap;
+
+/// Lets `percent` of the calls, ops and frames, change places with the next one.
+pub(super) fn neighbours(
+    recording: &Recording,
+    percent: f64,
+    random: &mut SplitMix,
+) -> Option<Recording> {
+    let events = &recording.events;
+    let forest = Forest::of(events);
+    let movable = |at: usize| {
+        matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
+    };
+    // Two layers that differ by their instance numbers alone cannot be told from a new numbering.
+    let contents = contents(events, &forest, |name| name.replace(|c: char| c.is_ascii_digit(), ""));
+    let lists = forest.sibling_lists().flat_map(|(_, list)| list.windows(2));
+    let pairs: Vec<(usize, usize)> = lists
+        .map(|pair| (pair[0], pair[1]))
+        .filter(|&(one, two)| movable(one) && movable(two) && contents[one] != contents[two])
+        .collect();
+    let mut moves = vec![0; events.len()];
+    for (one, two) in random.sample(&pairs, portion(ops_of(recording, &forest).len(), percent)) {
+        if moves[one] == 0 && moves[two] == 0 {
+            moves[one] = events[two].end - events[one].end;
+            moves[two] = events[one].start - events[two].start;
+        }
+    }
+    (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
+}
+
+/// Makes every thread and stream slower by a factor of its own, between 1 and 3.
+pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
+    let mut changed = recording.clone();
+    let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
+    for event in changed.events.iter_mut().filter(|event| event.kind != Kind::Other) {
+        let lane = event.lane.clone();
+        let factor = *factors.entry(lane).or_insert_with(|| 1000 + random.below(2000) as i64);
+        event.start = event.start * factor / 1000;
+        event.end = event.end * factor / 1000;
+    }
+    changed
+}
+
+/// Moves the later half of the busiest thread's calls to a new thread, from the place in its call
+/// stack where most of its work branches.
+pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let forest = Forest::of(&recording.events);
+    let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
+    let mut list: &[usize] = forest.threads.iter().max_by_key(|roots| weight(roots))?;
+    let total = weight(list);
+    while let Some(&main) = list.iter().find(|&&at| forest.sizes[at] * 5 > total * 3) {
+        list = &forest.children[main];
+    }
+    let share = 40 + random.below(20) as u32;
+    let cut = (0..list.len()).find(|&cut| weight(&list[..cut]) * 100 >= total * share)?;
+    let lane = free_lane(&recording.events, &recording.events[*list.get(cut)?].lane);
+    let mut changed = recording.clone();
+    for at in list[cut..].iter().flat_map(|&root| forest.subtree(root)) {
+        if recording.events[at].kind.is_host() {
+            changed.events[at].lane = lane.clone();
+        }
+    }
+    (cut > 0).then_some(changed)
+}
+
+/// Moves each event by what it and all above it move.
+fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
+    let mut changed = recording.clone();
+    for &at in &forest.preorder {
+        moves[at] += forest.parents[at].map_or(0, |parent| moves[parent]);
+        changed.events[at].start += moves[at];
+        changed.events[at].end += moves[at];
+    }
+    changed
+}
+
+/// A thread id that the process does not use.
+fn free_lane(events: &[Event], beside: &Lane) -> Lane {
+    let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
+    (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())
+}

@@ -1,0 +1,24 @@
+//! A path → the bytes of the trace there, unpacked; and the real traces, where they are.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The folder of real traces, from `TRACETREE_TRACES`.
+pub fn real_traces() -> Option<PathBuf> {
+    std::env::var_os("TRACETREE_TRACES").map(PathBuf::from)
+}
+
+/// Reads a file; gzip is unpacked.
+///
+/// # Errors
+/// If the file cannot be read or unpacked.
+pub fn unpacked(path: &Path) -> std::io::Result<Vec<u8>> {
+    let bytes = fs::read(path)?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut plain)?;
+    Ok(plain)
+}

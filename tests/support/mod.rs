@@ -1,0 +1,11 @@
+//! What several tests and examples share: traces made by hand, and traces changed in a known way.
+#![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
+
+pub mod bench;
+pub mod changes;
+pub mod files;
+pub mod recording;
+pub mod resnet;
+pub mod score;
+pub mod splitmix;
+pub mod trace_builder;

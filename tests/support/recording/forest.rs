@@ -1,0 +1,126 @@
+//! The events of a recording → who is below whom: host calls by time, GPU events by correlation.
+
+use super::event::{Event, Kind};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Parents and children of all events of a recording, by position.
+#[derive(Debug)]
+pub struct Forest {
+    /// The call above, or the launch of a GPU event.
+    pub parents: Vec<Option<usize>>,
+    /// What is directly below, in time order.
+    pub children: Vec<Vec<usize>>,
+    /// Host calls with nothing above, by time: a list for each thread.
+    pub threads: Vec<Vec<usize>>,
+    /// Host calls and linked GPU events, each after its parent.
+    pub preorder: Vec<usize>,
+    /// How many host calls are in the subtree, itself counted.
+    pub sizes: Vec<u32>,
+    /// Whether a GPU event is in the subtree.
+    pub on_gpu_path: Vec<bool>,
+}
+
+impl Forest {
+    /// Nests the events by time and links what ran on the GPU.
+    pub fn of(events: &[Event]) -> Forest {
+        let mut forest = Forest {
+            parents: vec![None; events.len()],
+            children: vec![Vec::new(); events.len()],
+            threads: Vec::new(),
+            preorder: Vec::new(),
+            sizes: vec![0; events.len()],
+            on_gpu_path: vec![false; events.len()],
+        };
+        forest.nest(events);
+        forest.link(events);
+        forest.walk();
+        forest.sum_up(events);
+        forest
+    }
+
+    /// All positions below `root`, itself first.
+    pub fn subtree(&self, root: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut open = vec![root];
+        while let Some(at) = open.pop() {
+            found.push(at);
+            open.extend(self.children[at].iter().rev());
+        }
+        found
+    }
+
+    /// All lists of calls that stand beside each other, with the call above them.
+    pub fn sibling_lists(&self) -> impl Iterator<Item = (Option<usize>, &[usize])> {
+        let tops = self.threads.iter().map(|roots| (None, roots.as_slice()));
+        let below = self.children.iter().enumerate().map(|(at, list)| (Some(at), list.as_slice()));
+        tops.chain(below)
+    }
+
+    fn nest(&mut self, events: &[Event]) {
+        let mut stack: Vec<usize> = Vec::new();
+        let mut lane = None;
+        for at in by_lane_and_time(events, |event| event.kind.is_host()) {
+            if lane != Some(&events[at].lane) {
+                lane = Some(&events[at].lane);
+                self.threads.push(Vec::new());
+                stack.clear();
+            }
+            while stack.pop_if(|top| events[*top].end <= events[at].start).is_some() {}
+            match stack.last() {
+                Some(&parent) => self.adopt(parent, at),
+                None => self.threads.last_mut().expect("pushed above").push(at),
+            }
+            stack.push(at);
+        }
+    }
+
+    fn link(&mut self, events: &[Event]) {
+        let mut launches = HashMap::new();
+        for (at, event) in events.iter().enumerate() {
+            if let (Kind::Runtime, Some(id)) = (event.kind, event.correlation) {
+                launches.entry(id).or_insert(at);
+            }
+        }
+        for at in by_lane_and_time(events, |event| event.kind == Kind::Gpu) {
+            let launch = events[at].correlation.and_then(|id| launches.get(&id));
+            if let Some(&launch) = launch {
+                self.adopt(launch, at);
+            }
+        }
+    }
+
+    fn adopt(&mut self, parent: usize, child: usize) {
+        self.parents[child] = Some(parent);
+        self.children[parent].push(child);
+    }
+
+    fn walk(&mut self) {
+        let mut open: Vec<usize> = self.threads.iter().flatten().rev().copied().collect();
+        while let Some(at) = open.pop() {
+            self.preorder.push(at);
+            open.extend(self.children[at].iter().rev());
+        }
+    }
+
+    fn sum_up(&mut self, events: &[Event]) {
+        for &at in self.preorder.iter().rev() {
+            self.on_gpu_path[at] |= events[at].kind == Kind::Gpu;
+            self.sizes[at] += u32::from(events[at].kind.is_host());
+            if let Some(parent) = self.parents[at] {
+                self.sizes[parent] += self.sizes[at];
+                self.on_gpu_path[parent] |= self.on_gpu_path[at];
+            }
+        }
+    }
+}
+
+/// Positions of the wanted events: thread by thread, by start, the longer first, then file order.
+pub(super) fn by_lane_and_time(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..events.len()).filter(|&at| wanted(&events[at])).collect();
+    order.sort_by_cached_key(|&at| {
+        let event = &events[at];
+        (event.lane.clone(), event.start, Reverse(event.end), at)
+    });
+    order
+}

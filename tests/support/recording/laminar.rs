@@ -1,0 +1,49 @@
+//! Host calls as recorded → the same calls, none of which bleeds out of its parent.
+//!
+//! ```text
+//! parent |--------|          parent |--------|
+//! noise         |----|   →   noise           |--|    (bleeds up to 1 µs: a sibling)
+//! artefact   |-------|   →   artefact   |----|       (bleeds more: a child)
+//! ```
+
+use super::event::{Event, Lane};
+use super::forest::by_lane_and_time;
+
+/// Up to here, in ns, a span that bleeds out of its parent is timer noise.
+const NOISE: i64 = 1_000;
+
+/// Clips the spans of host calls so that any two of one thread are nested or apart.
+pub(super) fn clip(events: &mut [Event]) {
+    let order = by_lane_and_time(events, |event| event.kind.is_host());
+    let mut stack: Vec<usize> = Vec::new();
+    let mut lane: Option<Lane> = None;
+    for at in order {
+        if lane.as_ref() != Some(&events[at].lane) {
+            lane = Some(events[at].lane.clone());
+            stack.clear();
+        }
+        fit(events, &mut stack, at);
+        stack.push(at);
+    }
+}
+
+/// Pops what ended before the event, and clips the event to what is still open.
+fn fit(events: &mut [Event], stack: &mut Vec<usize>, at: usize) {
+    while let Some(&top) = stack.last() {
+        let (open, open_end) = (events[top].start, events[top].end);
+        let event = &mut events[at];
+        event.start = event.start.max(open);
+        event.end = event.end.max(event.start);
+        let overlap = open_end - event.start;
+        if overlap > 0 && event.end <= open_end {
+            return;
+        }
+        if overlap > NOISE {
+            event.end = open_end;
+            return;
+        }
+        event.start = event.start.max(open_end);
+        event.end = event.end.max(event.start);
+        stack.pop();
+    }
+}

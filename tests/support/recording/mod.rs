@@ -1,0 +1,160 @@
+//! The JSON of any trace → its host calls, GPU events and annotations, which may then be changed
+//! and written again. Each event remembers which one of the first trace it is.
+//!
+//! Spans that bleed out of their parent are clipped on the way in, so that every change of a
+//! recording keeps its nesting; flow arrows and counters are left out.
+
+mod event;
+mod forest;
+mod laminar;
+
+pub use event::{Event, Kind, Lane};
+pub use forest::Forest;
+
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// A trace that can be changed.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    header: Map<String, Value>,
+    /// The events in file order.
+    pub events: Vec<Event>,
+}
+
+impl Recording {
+    /// Reads a trace: an object with `traceEvents`, or a bare array; `None` if it is neither.
+    pub fn read(json: &[u8]) -> Option<Recording> {
+        let (header, events) = split(serde_json::from_slice(json).ok()?)?;
+        let origin = earliest(&events);
+        let events = events.iter().filter_map(|event| Event::read(event, origin)).collect();
+        let mut recording = Recording { header, events };
+        for (number, event) in recording.events.iter_mut().enumerate() {
+            event.origin = Some(number as u32);
+        }
+        laminar::clip(&mut recording.events);
+        Some(recording)
+    }
+
+    /// The trace as JSON text; the uid of an event is its position in [`Recording::events`].
+    pub fn write(&self) -> Vec<u8> {
+        let mut text = String::from("{");
+        for (key, value) in &self.header {
+            text.push_str(&format!("{}:{value},", json!(key)));
+        }
+        text.push_str("\"traceEvents\":[");
+        for (number, event) in self.events.iter().enumerate() {
+            if number > 0 {
+                text.push_str(",\n");
+            }
+            event.write(&mut text);
+        }
+        text.push_str("]}");
+        text.into_bytes()
+    }
+
+    /// The same recording without Python frames.
+    #[must_use]
+    pub fn without_python(&self) -> Recording {
+        let mut stripped = self.clone();
+        stripped.events.retain(|event| event.kind != Kind::Frame);
+        stripped
+    }
+
+    /// Whether there are Python frames.
+    pub fn has_python(&self) -> bool {
+        self.events.iter().any(|event| event.kind == Kind::Frame)
+    }
+
+    /// Whether anything ran on the GPU.
+    pub fn has_gpu(&self) -> bool {
+        self.events.iter().any(|event| event.kind == Kind::Gpu)
+    }
+
+    /// Takes out the events that are marked.
+    pub fn remove(&mut self, marked: &[bool]) {
+        let mut marks = marked.iter();
+        self.events.retain(|_| !marks.next().is_some_and(|&marked| marked));
+    }
+
+    /// Puts each event in front of the event that stands at its position now.
+    pub fn insert(&mut self, mut inserted: Vec<(usize, Event)>) {
+        inserted.sort_by_key(|(position, _)| *position);
+        let mut inserted = inserted.into_iter().peekable();
+        let mut events = Vec::with_capacity(self.events.len() + inserted.len());
+        for (position, event) in std::mem::take(&mut self.events).into_iter().enumerate() {
+            while let Some((_, early)) = inserted.next_if(|(before, _)| *before <= position) {
+                events.push(early);
+            }
+            events.push(event);
+        }
+        events.extend(inserted.map(|(_, event)| event));
+        self.events = events;
+    }
+
+    /// Lets time stand still in each of the `rooms`: what comes later moves, what spans it grows.
+    pub fn make_room(&mut self, rooms: &Rooms) {
+        for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
+            let start = event.start + rooms.until(event.start);
+            event.end = start.max(event.end + rooms.before(event.end));
+            event.start = start;
+        }
+    }
+
+    /// A correlation id that no event has.
+    pub fn free_correlation(&self) -> i64 {
+        self.events.iter().filter_map(|event| event.correlation).max().unwrap_or(0).max(0) + 1
+    }
+}
+
+/// Stretches of time to be inserted, in ns.
+#[derive(Debug)]
+pub struct Rooms {
+    /// When, rising.
+    at: Vec<i64>,
+    /// Sum of the lengths before this one; one more than there are rooms.
+    sums: Vec<i64>,
+}
+
+impl Rooms {
+    /// Rooms from (when, how long), in any order.
+    pub fn new(mut rooms: Vec<(i64, i64)>) -> Self {
+        rooms.sort_unstable();
+        let mut sums = vec![0];
+        for &(_, length) in &rooms {
+            sums.push(sums[sums.len() - 1] + length);
+        }
+        Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
+    }
+
+    /// How far what starts at `time` moves.
+    pub fn until(&self, time: i64) -> i64 {
+        self.sums[self.at.partition_point(|&at| at <= time)]
+    }
+
+    /// How far what ends at `time` moves; also where a room at `time` begins.
+    pub fn before(&self, time: i64) -> i64 {
+        self.sums[self.at.partition_point(|&at| at < time)]
+    }
+}
+
+/// The fields beside the events, and the events. A `metadata` block may hold secrets: left out.
+fn split(trace: Value) -> Option<(Map<String, Value>, Vec<Value>)> {
+    match trace {
+        Value::Array(events) => Some((Map::new(), events)),
+        Value::Object(mut fields) => {
+            let events = fields.remove("traceEvents")?.as_array_mut().map(std::mem::take)?;
+            fields.remove("metadata");
+            Some((fields, events))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn earliest(events: &[Value]) -> i64 {
+    let timed = events.iter().filter(|event| event.get("ph").is_some_and(|ph| ph == "X"));
+    timed.filter_map(|event| event::nanos(event.get("ts"))).min().unwrap_or(0)
+}
+
+/// Arguments, shared by the copies of an event.
+pub type Args = Arc<Map<String, Value>>;

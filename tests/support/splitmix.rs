@@ -1,0 +1,43 @@
+//! A seed → the same sequence of numbers on every machine (splitmix64).
+
+/// A generator of numbers that look random.
+#[derive(Debug, Clone)]
+pub struct SplitMix(u64);
+
+impl SplitMix {
+    /// The sequence of this seed.
+    pub fn new(seed: u64) -> Self {
+        SplitMix(seed)
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// One of the items, if there are any.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        if items.is_empty() { None } else { items.get(self.below(items.len())) }
+    }
+
+    /// `count` of the items, in an order that the seed decides; all of them if there are fewer.
+    pub fn sample<T: Copy>(&mut self, items: &[T], count: usize) -> Vec<T> {
+        let mut pool = items.to_vec();
+        let count = count.min(pool.len());
+        for at in 0..count {
+            let other = at + self.below(pool.len() - at);
+            pool.swap(at, other);
+        }
+        pool.truncate(count);
+        pool
+    }
+}

@@ -1,0 +1,201 @@
+//! What one host thread does: frames, ops, runtime calls and waiting, each a method.
+
+use super::{Launch, Op, TraceBuilder, micros, nanos};
+use serde_json::{Map, Value, json};
+
+/// Host time of a call before its first child and after its last, in ns.
+const FRAME: (i64, i64) = (640, 410);
+const OP: (i64, i64) = (1_830, 1_120);
+const ANNOTATION: (i64, i64) = (900, 300);
+/// Host time between two calls, in ns.
+const BETWEEN: i64 = 130;
+/// Host time of a runtime call that launches nothing, in ns.
+const QUERY: i64 = 450;
+
+/// A host thread at the place in the call stack where the closure stands.
+#[derive(Debug)]
+pub struct HostThread<'a> {
+    pub(super) trace: &'a mut TraceBuilder,
+    pub(super) index: usize,
+}
+
+impl HostThread<'_> {
+    /// A Python frame, such as `train.py(3): step`, around what `body` does.
+    pub fn frame(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
+        self.trace.last_python_id += 1;
+        let id = self.trace.last_python_id;
+        let parent = self.clock().open_frames.last().copied();
+        let mut args = Map::new();
+        args.insert("Python id".to_owned(), json!(id));
+        args.insert("Python parent id".to_owned(), json!(parent));
+        if name.starts_with("nn.Module: ") {
+            args.insert("Python module id".to_owned(), json!(instance_number(name)));
+        }
+        let slot = self.open("python_function", name, args, FRAME.0);
+        self.clock().open_frames.push(id);
+        body(self);
+        self.clock().open_frames.pop();
+        self.close(slot, FRAME.1);
+    }
+
+    /// A call of an `nn.Module`: `module("Linear_3", …)` is the frame `nn.Module: Linear_3`.
+    pub fn module(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
+        self.frame(&format!("nn.Module: {name}"), body);
+    }
+
+    /// An op around what `body` does.
+    pub fn op(&mut self, op: impl Into<Op>, body: impl FnOnce(&mut Self)) {
+        let Op { name, mut args } = op.into();
+        self.trace.last_external_id += 1;
+        let id = self.trace.last_external_id;
+        args.insert("External id".to_owned(), json!(id));
+        let slot = self.open("cpu_op", &name, args, OP.0);
+        self.clock().open_ops.push(id);
+        body(self);
+        self.clock().open_ops.pop();
+        self.close(slot, OP.1);
+    }
+
+    /// An op with nothing below it.
+    pub fn leaf(&mut self, op: impl Into<Op>) {
+        self.op(op, |_| {});
+    }
+
+    /// A `user_annotation` around what `body` does; it is an interval and no call.
+    pub fn annotation(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
+        self.trace.last_external_id += 1;
+        let id = self.trace.last_external_id;
+        let args = external_id(id);
+        let slot = self.open("user_annotation", name, args, ANNOTATION.0);
+        body(self);
+        self.close(slot, ANNOTATION.1);
+    }
+
+    /// The recorded step `ProfilerStep#number`.
+    pub fn step(&mut self, number: u32, body: impl FnOnce(&mut Self)) {
+        self.annotation(&format!("ProfilerStep#{number}"), body);
+    }
+
+    /// A runtime call that puts nothing on the GPU, such as `cudaEventRecord`.
+    pub fn call(&mut self, api: &str) {
+        self.call_for(api, QUERY as f64 / 1000.0);
+    }
+
+    /// A runtime call without GPU work that takes this many µs, such as a synchronisation.
+    pub fn call_for(&mut self, api: &str, micros: f64) {
+        let correlation = self.trace.next_correlation();
+        let args = self.runtime_args(correlation);
+        let slot = self.open(self.trace.platform.category_of(api), api, args, nanos(micros));
+        self.close(slot, 0);
+    }
+
+    /// Starts a launch with this API; the launch says what runs on the GPU.
+    pub fn launch(&mut self, api: &str) -> Launch<'_> {
+        Launch::new(self.trace, self.index, api)
+    }
+
+    /// A kernel with the launch API of ATen's own kernels.
+    pub fn kernel(&mut self, name: &str, micros: f64) {
+        let api = self.trace.platform.launch_api();
+        self.launch(api).kernel(name, micros);
+    }
+
+    /// A copy, such as `Memcpy HtoD (Host -> Device)`.
+    pub fn memcpy(&mut self, name: &str, bytes: u64, micros: f64) {
+        let api = self.trace.platform.memcpy_api();
+        self.launch(api).memcpy(name, bytes, micros);
+    }
+
+    /// A memset with its GPU event.
+    pub fn memset(&mut self, bytes: u64, micros: f64) {
+        let api = self.trace.platform.memset_api();
+        self.launch(api).memset(bytes, micros);
+    }
+
+    /// Lets this thread wait while another one works.
+    pub fn wait_for(&mut self, thread: &str, body: impl FnOnce(&mut HostThread<'_>)) {
+        let now = self.clock().now;
+        let index = self.trace.thread_index(thread);
+        let other = &mut self.trace.threads[index];
+        other.now = other.now.max(now);
+        body(&mut HostThread { trace: self.trace, index });
+        let done = self.trace.threads[index].now;
+        self.clock().now = done;
+    }
+
+    /// Lets this thread wait until the stream that it launches on has done its work.
+    pub fn synchronize(&mut self, api: &str) {
+        let stream = self.clock().stream;
+        let at = self.trace.stream_index(stream);
+        let wait = self.trace.streams[at].free - self.clock().now;
+        self.call_for(api, micros(wait.max(QUERY)));
+    }
+
+    /// Sends the launches of `body` to another stream.
+    pub fn on_stream(&mut self, stream: i64, body: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.clock().stream, stream);
+        body(self);
+        self.clock().stream = before;
+    }
+
+    /// Host time in which nothing is recorded, in µs.
+    pub fn idle(&mut self, micros: f64) {
+        self.clock().now += nanos(micros);
+    }
+
+    pub(super) fn runtime_args(&mut self, correlation: i64) -> Map<String, Value> {
+        let mut args = match self.clock().open_ops.last() {
+            Some(&id) => external_id(id),
+            None => Map::new(),
+        };
+        args.insert(self.trace.platform.function_key().to_owned(), json!(211));
+        args.insert("correlation".to_owned(), json!(correlation));
+        args
+    }
+
+    /// Writes an event that begins now and lets `before` ns pass.
+    pub(super) fn open(
+        &mut self,
+        category: &str,
+        name: &str,
+        args: Map<String, Value>,
+        before: i64,
+    ) -> Slot {
+        let start = self.clock().now;
+        self.trace.events.push(json!({
+            "ph": "X", "cat": category, "name": name,
+            "pid": self.trace.platform.pid(), "tid": self.trace.tid(self.index),
+            "ts": micros(start), "args": args,
+        }));
+        self.clock().now += before;
+        Slot { position: self.trace.events.len() - 1, start }
+    }
+
+    /// Lets `after` ns pass and ends the event.
+    pub(super) fn close(&mut self, slot: Slot, after: i64) {
+        self.clock().now += after;
+        let duration = self.clock().now - slot.start;
+        self.trace.events[slot.position]["dur"] = json!(micros(duration));
+        self.clock().now += BETWEEN;
+    }
+
+    pub(super) fn clock(&mut self) -> &mut super::ThreadClock {
+        &mut self.trace.threads[self.index]
+    }
+}
+
+/// An event that has begun.
+#[derive(Debug)]
+pub(super) struct Slot {
+    position: usize,
+    start: i64,
+}
+
+fn external_id(id: i64) -> Map<String, Value> {
+    Map::from_iter([("External id".to_owned(), json!(id))])
+}
+
+/// `nn.Module: Linear_3` → 3.
+fn instance_number(name: &str) -> i64 {
+    name.rsplit('_').next().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,231 @@
+//! Nested closures → the JSON text of a Kineto trace, so that a test reads like its trace.
+//!
+//! ```ignore
+//! let json = TraceBuilder::cuda()
+//!     .thread("main", |t| {
+//!         t.frame("train.py(3): step", |t| {
+//!             t.op("aten::relu", |t| t.kernel("relu_kernel", 12.0));
+//!         });
+//!     })
+//!     .json();
+//! ```
+//! Every call costs a fixed host time and every kernel starts when its launch and its stream allow,
+//! so the same closures give the same bytes.
+
+mod host_thread;
+mod launch;
+mod op;
+mod platform;
+
+pub use host_thread::HostThread;
+pub use launch::Launch;
+pub use op::Op;
+pub use platform::Platform;
+
+use serde_json::{Map, Value, json};
+
+/// Where the clocks start, in ns after the trace's base time.
+const START: i64 = 1_000_000;
+
+/// A trace under construction.
+#[derive(Debug)]
+pub struct TraceBuilder {
+    platform: Platform,
+    events: Vec<Value>,
+    threads: Vec<ThreadClock>,
+    streams: Vec<StreamClock>,
+    header: Map<String, Value>,
+    flows: Flows,
+    last_correlation: i64,
+    last_external_id: i64,
+    last_python_id: i64,
+}
+
+/// A host thread: its name and how far its time has come, in ns.
+#[derive(Debug)]
+struct ThreadClock {
+    name: String,
+    now: i64,
+    /// `External id` of the ops that are open, outermost first.
+    open_ops: Vec<i64>,
+    /// `Python id` of the frames that are open, outermost first.
+    open_frames: Vec<i64>,
+    /// Where launches go now.
+    stream: i64,
+}
+
+/// A stream of the GPU and when it is free, in ns.
+#[derive(Debug)]
+struct StreamClock {
+    stream: i64,
+    free: i64,
+}
+
+/// Whether the flow arrows from launches to GPU events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flows {
+    Absent,
+    Written,
+}
+
+impl TraceBuilder {
+    /// An empty trace of an NVIDIA GPU.
+    pub fn cuda() -> Self {
+        Self::on(Platform::Cuda)
+    }
+
+    /// An empty trace of an AMD GPU.
+    pub fn rocm() -> Self {
+        Self::on(Platform::Rocm)
+    }
+
+    /// An empty trace of this platform.
+    pub fn on(platform: Platform) -> Self {
+        TraceBuilder {
+            platform,
+            events: Vec::new(),
+            threads: Vec::new(),
+            streams: Vec::new(),
+            header: platform.header(),
+            flows: Flows::Absent,
+            last_correlation: 0,
+            last_external_id: 0,
+            last_python_id: 0,
+        }
+    }
+
+    /// Writes flow arrows from launches to GPU events, as recorded traces have them.
+    #[must_use]
+    pub fn with_flows(mut self) -> Self {
+        self.flows = Flows::Written;
+        self
+    }
+
+    /// Sets a field beside `traceEvents`.
+    #[must_use]
+    pub fn header(mut self, key: &str, value: Value) -> Self {
+        self.header.insert(key.to_owned(), value);
+        self
+    }
+
+    /// What the host thread of this name does next. A new name is a new thread.
+    #[must_use]
+    pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
+        let index = self.thread_index(name);
+        body(&mut HostThread { trace: &mut self, index });
+        self
+    }
+
+    /// A kernel that was launched before the trace began: its launch is not in the trace.
+    #[must_use]
+    pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
+        let stream = self.platform.default_stream();
+        let correlation = self.next_correlation();
+        self.run_on_gpu("kernel", name, stream, 0, nanos(micros), correlation, Map::new());
+        self
+    }
+
+    /// Adds an event as it is, for what no method writes.
+    #[must_use]
+    pub fn event(mut self, event: Value) -> Self {
+        self.events.push(event);
+        self
+    }
+
+    /// The whole trace as JSON text. Events stand in the order in which they began to be written,
+    /// so a host call stands before what is below it; thread names come last.
+    pub fn json(mut self) -> String {
+        self.name_threads();
+        let mut trace = self.header;
+        trace.insert("traceEvents".to_owned(), Value::Array(self.events));
+        Value::Object(trace).to_string()
+    }
+
+    fn name_threads(&mut self) {
+        let pid = self.platform.pid();
+        self.events.push(metadata("process_name", pid, json!(pid), "python3"));
+        for index in 0..self.threads.len() {
+            let tid = self.tid(index);
+            let name = format!("thread {tid} ({})", self.threads[index].name);
+            self.events.push(metadata("thread_name", pid, json!(tid), &name));
+        }
+        for stream in self.streams.iter().map(|clock| clock.stream) {
+            let name = format!("stream {stream} ");
+            let device = self.platform.device();
+            self.events.push(metadata("thread_name", device, json!(stream), &name));
+        }
+    }
+
+    fn thread_index(&mut self, name: &str) -> usize {
+        if let Some(index) = self.threads.iter().position(|clock| clock.name == name) {
+            return index;
+        }
+        self.threads.push(ThreadClock {
+            name: name.to_owned(),
+            now: START,
+            open_ops: Vec::new(),
+            open_frames: Vec::new(),
+            stream: self.platform.default_stream(),
+        });
+        self.threads.len() - 1
+    }
+
+    /// The first thread is the main one: its tid is the pid.
+    fn tid(&self, thread: usize) -> i64 {
+        self.platform.pid() + 97 * thread as i64
+    }
+
+    fn next_correlation(&mut self) -> i64 {
+        self.last_correlation += 1;
+        self.last_correlation
+    }
+
+    /// Queues work on a stream: it starts when `ready` has come and the stream is free.
+    fn run_on_gpu(
+        &mut self,
+        category: &str,
+        name: &str,
+        stream: i64,
+        ready: i64,
+        duration: i64,
+        correlation: i64,
+        mut args: Map<String, Value>,
+    ) -> i64 {
+        let clock = self.stream_index(stream);
+        let start = ready.max(self.streams[clock].free);
+        self.streams[clock].free = start + duration + self.platform.kernel_gap();
+        let device = self.platform.device();
+        args.insert("device".to_owned(), json!(device));
+        args.insert("stream".to_owned(), json!(stream));
+        args.insert("correlation".to_owned(), json!(correlation));
+        self.events.push(json!({
+            "ph": "X", "cat": category, "name": name, "pid": device, "tid": stream,
+            "ts": micros(start), "dur": micros(duration), "args": args,
+        }));
+        start
+    }
+
+    fn stream_index(&mut self, stream: i64) -> usize {
+        match self.streams.iter().position(|clock| clock.stream == stream) {
+            Some(index) => index,
+            None => {
+                self.streams.push(StreamClock { stream, free: START });
+                self.streams.len() - 1
+            }
+        }
+    }
+}
+
+fn metadata(kind: &str, pid: i64, tid: Value, name: &str) -> Value {
+    json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0.0, "args": {"name": name}})
+}
+
+/// µs as the trace writes them, from ns.
+fn micros(nanos: i64) -> f64 {
+    nanos as f64 / 1000.0
+}
+
+/// ns from µs.
+fn nanos(micros: f64) -> i64 {
+    (micros * 1000.0).round() as i64
+}
