@@ -6,16 +6,25 @@
 
 mod csv_table;
 mod diff_stats;
+mod emit;
+mod facets;
+mod figures;
 mod folder;
+mod html;
 mod kernel_table;
 mod merged_tree;
 mod op_map;
 mod summaries;
 mod summary;
+mod sums;
 mod uid_table;
+mod verdict;
 
+pub use emit::{Emit, ReportOptions};
+pub use figures::{Unit, one_line, percent, shorten, times};
 pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
 pub use uid_table::read_uid_map;
+pub use verdict::sentence as verdict;
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -25,27 +34,62 @@ use std::path::Path;
 /// One file of the report: its name, and what writes it.
 struct ReportFile {
     name: &'static str,
-    write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
+    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 8] = [
-    ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
-    ReportFile { name: "diff_stats.csv", write: diff_stats::write },
-    ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
-    ReportFile { name: "diff_stats_names_summary.csv", write: summaries::write_names },
-    ReportFile { name: "diff_stats_kernels.csv", write: kernel_table::write },
-    ReportFile { name: "uid_map.csv", write: uid_table::write },
-    ReportFile { name: "cpu_op_map.json", write: op_map::write },
-    ReportFile { name: "summary.json", write: summary::write },
+/// The files that every report has.
+const TABLES: [ReportFile; 8] = [
+    file("merged_tree_output.txt", |analysis, _, out| merged_tree::write(analysis, out)),
+    file("diff_stats.csv", |analysis, _, out| diff_stats::write(analysis, out)),
+    file("diff_stats_unique_args_summary.csv", |analysis, _, out| {
+        summaries::write_unique_args(analysis, out)
+    }),
+    file("diff_stats_names_summary.csv", |analysis, _, out| summaries::write_names(analysis, out)),
+    file("diff_stats_kernels.csv", |analysis, _, out| kernel_table::write(analysis, out)),
+    file("uid_map.csv", |analysis, _, out| uid_table::write(analysis, out)),
+    file("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
+    file("summary.json", |analysis, _, out| summary::write(analysis, out)),
 ];
 
-/// Writes the report of `analysis` into `folder`, which is created if it is missing. Returns the
-/// names of the files written.
+const HTML: [ReportFile; 1] = [file("report.html", |analysis, _, out| html::write(analysis, out))];
+
+const fn file(
+    name: &'static str,
+    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
+) -> ReportFile {
+    ReportFile { name, write }
+}
+
+/// The files of a format.
+fn files_of(emit: Emit) -> &'static [ReportFile] {
+    match emit {
+        Emit::Html => &HTML,
+        Emit::Markdown | Emit::Xlsx | Emit::Flamegraph | Emit::Perfetto => &[],
+    }
+}
+
+/// Writes the tables of `analysis` and what [`ReportOptions::default`] names into `folder`, which
+/// is created if it is missing. Returns the names of the files written.
 ///
 /// # Errors
 /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
 pub fn write_report(analysis: &Analysis<'_>, folder: &Path) -> Result<Vec<&'static str>> {
-    folder::write_into(folder, &FILES, analysis)
+    write_report_with(analysis, folder, &ReportOptions::default())
+}
+
+/// Writes the tables of `analysis` and what `options` names into `folder`, which is created if it
+/// is missing. Returns the names of the files written.
+///
+/// # Errors
+/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+pub fn write_report_with(
+    analysis: &Analysis<'_>,
+    folder: &Path,
+    options: &ReportOptions,
+) -> Result<Vec<&'static str>> {
+    let wanted = Emit::ALL.into_iter().filter(|emit| options.emits.contains(emit));
+    let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
+    folder::write_into(folder, &files, analysis, options)
 }
 
 /// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.
