@@ -46,11 +46,19 @@ static FACETS: [Facet; 2] = [
     },
     Facet {
         key: "module",
-        title: "module",
+        title: "module class",
         order: Order::Time,
-        value: |analysis, row| analysis.module_of(row).to_owned(),
+        value: |analysis, row| class_of(analysis.module_of(row)).to_owned(),
     },
 ];
+
+/// A module without the number of its instance: `Linear_12` is a `Linear`.
+fn class_of(module: &str) -> &str {
+    match module.rsplit_once('_') {
+        Some((class, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => class,
+        Some(_) | None => module,
+    }
+}
 
 /// The facets of an analysis that tell rows apart.
 pub(super) fn of(analysis: &Analysis<'_>) -> Vec<&'static Facet> {
@@ -91,5 +99,17 @@ impl Facet {
             }
         }
         groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_of_a_module_have_one_class() {
+        assert_eq!(class_of("Linear_12"), "Linear");
+        assert_eq!(class_of("my_layer"), "my_layer");
+        assert_eq!(class_of("Linear"), "Linear");
     }
 }

@@ -1,4 +1,5 @@
-//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON.
+//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON; and what
+//! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own next to the target and moved into
 //! place when all of them are complete, so that a failed run leaves no half report. Files in the
@@ -9,20 +10,27 @@ mod diff_stats;
 mod emit;
 mod facets;
 mod figures;
+mod flame;
 mod folder;
 mod html;
 mod kernel_table;
+mod markdown;
 mod merged_tree;
 mod op_map;
+mod perfetto;
+mod prune;
 mod summaries;
 mod summary;
 mod sums;
 mod uid_table;
 mod verdict;
+mod xlsx;
 
 pub use emit::{Emit, ReportOptions};
 pub use figures::{Unit, one_line, percent, shorten, times};
-pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
+pub use summary::{
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
+};
 pub use uid_table::read_uid_map;
 pub use verdict::sentence as verdict;
 
@@ -52,6 +60,15 @@ const TABLES: [ReportFile; 8] = [
 ];
 
 const HTML: [ReportFile; 1] = [file("report.html", |analysis, _, out| html::write(analysis, out))];
+const MARKDOWN: [ReportFile; 1] =
+    [file("report.md", |analysis, _, out| markdown::write(analysis, markdown::NAMES, out))];
+const XLSX: [ReportFile; 1] =
+    [file("report.xlsx", |analysis, options, out| xlsx::write(analysis, options, &TABLES, out))];
+const FLAMEGRAPH: [ReportFile; 2] = [
+    file("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
+    file("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
+];
+const PERFETTO: [ReportFile; 1] = [file("perfetto.json.gz", perfetto::write)];
 
 const fn file(
     name: &'static str,
@@ -64,7 +81,10 @@ const fn file(
 fn files_of(emit: Emit) -> &'static [ReportFile] {
     match emit {
         Emit::Html => &HTML,
-        Emit::Markdown | Emit::Xlsx | Emit::Flamegraph | Emit::Perfetto => &[],
+        Emit::Markdown => &MARKDOWN,
+        Emit::Xlsx => &XLSX,
+        Emit::Flamegraph => &FLAMEGRAPH,
+        Emit::Perfetto => &PERFETTO,
     }
 }
 
@@ -106,4 +126,12 @@ pub fn write_merged_tree(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Re
 /// If `out` cannot be written to.
 pub fn write_names_summary(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
     summaries::write_names(analysis, out)
+}
+
+/// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_markdown(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    markdown::write(analysis, top, out)
 }

@@ -11,11 +11,11 @@
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
+use crate::report::prune::keep_most;
 use crate::report::sums::NodeSums;
 use crate::side::Side;
 use crate::tree::CallKind;
 use serde::Serialize;
-use std::cmp::Reverse;
 
 /// Stands for a node that is left out.
 const OUT: u32 = u32::MAX;
@@ -53,7 +53,7 @@ impl PageTree {
         most: usize,
         texts: &mut Texts,
     ) -> PageTree {
-        let keep = choose(analysis, sums, most);
+        let keep = keep_most(analysis, sums, most);
         let mut tree = PageTree::place(analysis, &keep);
         for (id, node) in analysis.diff().merged().nodes() {
             if keep[id.index()] {
@@ -153,37 +153,6 @@ impl PageTree {
             .map(|(at, &count)| (numbered(at), count))
             .collect();
     }
-}
-
-/// The nodes with the most time below, then those with a difference below. Both only grow on the
-/// way up and ties go to the lower id, so that whatever is kept, the nodes above it are too.
-fn choose(analysis: &Analysis<'_>, sums: &NodeSums, most: usize) -> Vec<bool> {
-    let merged = analysis.diff().merged();
-    if merged.len() <= most {
-        return vec![true; merged.len()];
-    }
-    let differs = difference_below(analysis);
-    let time = |id: MergedId| sums.all[id.index()].baseline + sums.all[id.index()].candidate;
-    let mut order: Vec<MergedId> = merged.nodes().map(|(id, _)| id).collect();
-    order.sort_by_key(|&id| (Reverse(time(id)), Reverse(differs[id.index()]), id));
-    let mut keep = vec![false; merged.len()];
-    for id in order.into_iter().take(most) {
-        keep[id.index()] = true;
-    }
-    keep
-}
-
-fn difference_below(analysis: &Analysis<'_>) -> Vec<bool> {
-    let merged = analysis.diff().merged();
-    let mut differs = vec![false; merged.len()];
-    for difference in analysis.diff().differences() {
-        let mut at = Some(difference.node);
-        while let Some(id) = at.filter(|id| !differs[id.index()]) {
-            differs[id.index()] = true;
-            at = merged.parent(id);
-        }
-    }
-    differs
 }
 
 fn kind_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {
