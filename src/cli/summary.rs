@@ -3,9 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use tracetree::analysis::{Analysis, Totals};
-use tracetree::diff::{Difference, MergedNode, Relation};
+use tracetree::diff::{Difference, MergedId, MergedNode};
 use tracetree::report::{
-    SideNote, Summary, Unit, largest_names, one_line, shorten, times, verdict,
+    SideNote, Summary, Unit, largest_names, node_name, one_line, shorten, times, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -14,8 +14,6 @@ use tracetree::{PerSide, Side};
 const POINTS: usize = 8;
 /// Columns of the figures right of a name.
 const FIGURES: usize = 48;
-/// Narrowest and widest room for a name.
-const NAME: std::ops::RangeInclusive<usize> = 16..=72;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -29,7 +27,10 @@ pub(super) fn text(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
-    let room = width.saturating_sub(FIGURES + 1).clamp(*NAME.start(), *NAME.end());
+    let longest =
+        largest_names(analysis).into_iter().take(top).map(|group| group.name.chars().count() + 6);
+    let wanted = longest.max().unwrap_or_default().clamp(28, 72);
+    let room = width.saturating_sub(FIGURES + 2).clamp(16, wanted);
     let mut screen = Screen { analysis, unit, width: width.max(40), room, out };
     screen.head(summary)?;
     screen.totals(summary)?;
@@ -52,7 +53,11 @@ impl Screen<'_, '_> {
             let label = if std::ptr::eq(side, &summary.trace1) { "trace1" } else { "trace2" };
             let device = side.devices.first().map_or("", String::as_str);
             let path = fit(&side.path, self.width.saturating_sub(9 + device.chars().count()));
-            writeln!(self.out, "{DIM}{label}{DIM:#}  {path}  {DIM}{}{DIM:#}", one_line(device))?;
+            let device = match one_line(device) {
+                name if name.is_empty() => String::new(),
+                name => format!("  {DIM}{name}{DIM:#}"),
+            };
+            writeln!(self.out, "{DIM}{label}{DIM:#}  {path}{device}")?;
         }
         writeln!(self.out, "\n{BOLD}{}{BOLD:#}\n", one_line(&verdict(self.analysis)))
     }
@@ -194,20 +199,14 @@ fn pad(text: &str, room: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-fn label(analysis: &Analysis<'_>, id: tracetree::diff::MergedId) -> String {
-    let name = |side: Side, call| analysis.tree(side).name(call);
-    match analysis.diff().merged().node(id) {
-        MergedNode::Both(a, b)
-            if analysis.diff().relation(Side::Baseline, a) == Relation::Renamed =>
-        {
-            format!("{} | {}", name(Side::Baseline, a), name(Side::Candidate, b))
-        }
-        MergedNode::Both(a, _) => name(Side::Baseline, a).to_owned(),
-        MergedNode::Only(side, call) => {
-            let arrow = if side == Side::Baseline { ">>" } else { "<<" };
-            format!("{arrow} {}: {}", side.label(), name(side, call))
-        }
-    }
+fn label(analysis: &Analysis<'_>, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let side = match node {
+        MergedNode::Both(..) => "",
+        MergedNode::Only(Side::Baseline, _) => ">> trace1: ",
+        MergedNode::Only(Side::Candidate, _) => "<< trace2: ",
+    };
+    format!("{side}{}", node_name(analysis, node))
 }
 
 /// The summary as JSON.

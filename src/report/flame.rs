@@ -4,10 +4,10 @@
 //! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
 
 use super::figures::one_line;
+use super::labels::node_name;
 use super::sums::NodeSums;
 use crate::analysis::Analysis;
-use crate::diff::MergedNode;
-use crate::side::{PerSide, Side};
+use crate::side::PerSide;
 use crate::trace::Nanos;
 use inferno::flamegraph::{self, Options};
 use std::collections::BTreeMap;
@@ -58,7 +58,8 @@ fn folded_lines(analysis: &Analysis<'_>) -> Vec<String> {
         if !stack.is_empty() {
             stack.push(';');
         }
-        push_call(analysis, node, &mut stack);
+        // A call as a folded stack can hold it: one line, and no `;`.
+        stack.push_str(&one_line(&node_name(analysis, node)).replace(';', ","));
         ends.push(stack.len());
         let own = sums.own[id.index()];
         if own != PerSide::default() {
@@ -70,19 +71,4 @@ fn folded_lines(analysis: &Analysis<'_>) -> Vec<String> {
         .into_iter()
         .map(|(stack, time)| format!("{stack} {} {}", time.baseline.0, time.candidate.0))
         .collect()
-}
-
-/// A call as a folded stack can hold it: one line, and no `;`.
-fn push_call(analysis: &Analysis<'_>, node: MergedNode, stack: &mut String) {
-    let name = |side: Side| node.call(side).map(|call| analysis.tree(side).name(call));
-    let mut push = |name: &str| stack.push_str(&one_line(name).replace(';', ","));
-    match (name(Side::Baseline), name(Side::Candidate)) {
-        (Some(a), Some(b)) if a != b => {
-            push(a);
-            push(" | ");
-            push(b);
-        }
-        (Some(name), _) | (None, Some(name)) => push(name),
-        (None, None) => {}
-    }
 }

@@ -2,10 +2,11 @@
 
 use super::facets;
 use super::figures::{Unit, one_line, shorten, times};
+use super::labels::node_name;
 use super::summary::{Summary, largest_names, summarise};
 use super::verdict::sentence;
 use crate::analysis::{Analysis, Row};
-use crate::diff::MergedNode;
+use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -245,12 +246,12 @@ fn points(analysis: &Analysis<'_>) -> String {
     for point in all.iter().take(ROWS) {
         let below = point.lowest_common.map_or_else(
             || "with nothing in common above".to_owned(),
-            |id| format!("below {}", node_text(analysis, analysis.diff().merged().node(id))),
+            |id| format!("below {}", node_text(analysis, id)),
         );
         let _ = writeln!(
             text,
             "- {} {below}: {} calls, {} GPU events",
-            node_text(analysis, analysis.diff().merged().node(point.node)),
+            node_text(analysis, point.node),
             point.calls,
             point.gpu_events,
         );
@@ -258,17 +259,13 @@ fn points(analysis: &Analysis<'_>) -> String {
     text + DETAILS_END
 }
 
-fn node_text(analysis: &Analysis<'_>, node: MergedNode) -> String {
-    let name = |side: Side, call| analysis.tree(side).name(call);
-    match node {
-        MergedNode::Both(a, b) => match (name(Side::Baseline, a), name(Side::Candidate, b)) {
-            (a, b) if a == b => code(a),
-            (a, b) => format!("{} ⇄ {}", code(a), code(b)),
-        },
-        MergedNode::Only(side, call) => {
-            format!("{} only: {}", side.label(), code(name(side, call)))
-        }
-    }
+fn node_text(analysis: &Analysis<'_>, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let side = match node {
+        MergedNode::Both(..) => String::new(),
+        MergedNode::Only(side, _) => format!("{} only: ", side.label()),
+    };
+    format!("{side}{}", code(&node_name(analysis, node)))
 }
 
 fn code(name: &str) -> String {

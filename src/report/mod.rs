@@ -14,6 +14,7 @@ mod flame;
 mod folder;
 mod html;
 mod kernel_table;
+mod labels;
 mod markdown;
 mod merged_tree;
 mod op_map;
@@ -28,6 +29,7 @@ mod xlsx;
 
 pub use emit::{Emit, ReportOptions};
 pub use figures::{Unit, one_line, percent, shorten, times};
+pub use labels::node_name;
 pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
 };

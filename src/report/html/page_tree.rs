@@ -11,6 +11,7 @@
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
+use crate::report::labels::node_name;
 use crate::report::prune::keep_most;
 use crate::report::sums::NodeSums;
 use crate::side::Side;
@@ -32,8 +33,6 @@ pub(super) struct PageTree {
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
     relation: String,
     name: Vec<PageText>,
-    /// Names in trace2 where they differ: position and text.
-    other_name: Vec<(u32, PageText)>,
     /// Own time in ns of the nodes that have some: position, trace1, trace2.
     own: Vec<(u32, i64, i64)>,
     uid1: Vec<i64>,
@@ -95,7 +94,6 @@ impl PageTree {
             kind: String::with_capacity(next as usize),
             relation: String::with_capacity(next as usize),
             name: Vec::with_capacity(next as usize),
-            other_name: Vec::new(),
             own: Vec::new(),
             uid1: Vec::with_capacity(next as usize),
             uid2: Vec::with_capacity(next as usize),
@@ -105,19 +103,12 @@ impl PageTree {
     }
 
     fn push(&mut self, analysis: &Analysis<'_>, node: MergedNode, texts: &mut Texts) {
-        let name = |side: Side| node.call(side).map(|call| analysis.tree(side).name(call));
         let uid = |side: Side| {
             let tree = analysis.tree(side);
             let event = node.call(side).and_then(|call| tree.event(call));
             event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
         };
-        let (first, second) = (name(Side::Baseline), name(Side::Candidate));
-        if let (Some(first), Some(second)) = (first, second)
-            && first != second
-        {
-            self.other_name.push((self.name.len() as u32, texts.id(second)));
-        }
-        self.name.push(texts.id(first.or(second).unwrap_or_default()));
+        self.name.push(texts.id(&node_name(analysis, node)));
         self.kind.push(kind_letter(analysis, node));
         self.relation.push(relation_letter(analysis, node));
         self.uid1.push(uid(Side::Baseline));

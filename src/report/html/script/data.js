@@ -12,7 +12,7 @@ function readTree(columns) {
     parent: new Int32Array(size).fill(-1), end: new Int32Array(size).fill(size),
     own1: numbers(), own2: numbers(), all1: numbers(), all2: numbers(),
     events: new Int32Array(size), changes: new Int32Array(size),
-    otherName: new Map(columns.other_name), hiddenBelow: new Map(columns.hidden),
+    hiddenBelow: new Map(columns.hidden),
   };
   for (const [at, time1, time2] of columns.own) {
     result.own1[at] = time1;
@@ -80,9 +80,7 @@ function positionOf(id) {
   return tree.id[low] === id ? low : -1;
 }
 
-// The name of a node; two where it was renamed.
+// The name of a node; `a | b` where it was renamed.
 function nodeName(at) {
-  const name = page.texts[tree.name[at]];
-  const other = tree.otherName.get(at);
-  return other === undefined ? name : name + " | " + page.texts[other];
+  return page.texts[tree.name[at]];
 }

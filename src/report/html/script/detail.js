@@ -39,9 +39,9 @@ function memberLine(row, open) {
   return element("div", { class: "member" },
     element("button", { type: "button", "data-row": id, "aria-expanded": String(open), onclick: toggle },
       (open ? "▾ " : "▸ ") + "row " + id),
-    " ", element("span", { class: how.word }, how.sign + " " + signed(rows.time2[row] - rows.time1[row])),
-    " ", element("span", { class: "dim" }, `${time(rows.time1[row])} → ${time(rows.time2[row])} ${page.unit}`),
-    " ", element("bdi", { class: "dim" }, text));
+    element("span", { class: how.word + " time" }, how.sign + " " + signed(rows.time2[row] - rows.time1[row])),
+    element("span", { class: "dim time" }, `${time(rows.time1[row])} → ${time(rows.time2[row])} ${page.unit}`),
+    element("bdi", { class: "dim title" }, text));
 }
 
 // What tells a row from the others of its name.
@@ -51,7 +51,8 @@ function rowTitle(row) {
     .filter(([, value]) => value)
     .map(([title, value]) => `${title} ${value}`);
   const shape = page.texts[rows.argument_table[rows.arguments[row]][0]];
-  return [page.texts[rows.name[row]], ...facets, shape].filter(Boolean).join(" · ");
+  const grouped = ["name", "shape"].includes(state.get("group") || "name");
+  return [grouped ? "" : page.texts[rows.name[row]], ...facets, shape].filter(Boolean).join(" · ");
 }
 
 function rowDetail(row) {
@@ -61,7 +62,7 @@ function rowDetail(row) {
   for (const side of [1, 2]) {
     grid.append(element("div", {}, element("h4", {}, sideTitle(row, side)), kernelList(row, side)));
   }
-  box.append(grid, element("h4", {}, "arguments"), argumentTable(row), element("h4", {}, "stack"), stack(row));
+  box.append(grid, element("h4", {}, "arguments"), argumentTable(row), element("h4", {}, "stack, innermost first"), stack(row));
   return box;
 }
 
@@ -92,12 +93,12 @@ function argumentTable(row) {
   return list;
 }
 
-// The calls above the row, outermost first; the lowest common node is marked.
+// The calls from the row outwards; the lowest common node is marked.
 function stack(row) {
   const at = rows.node[row];
   if (at < 0) return element("p", { class: "dim" }, "left out of this page; see merged_tree_output.txt");
   const common = rows.common[row];
-  return element("ol", { class: "stack-list" }, ...pathTo(at).map((node) =>
+  return element("ol", { class: "stack-list" }, ...pathTo(at).reverse().map((node) =>
     element("li", {}, name(nodeName(node)), ...nodeTags(node).flatMap((tag) => [" ", tag]),
       node === common ? element("span", { class: "tag" }, "lowest common node") : "")));
 }

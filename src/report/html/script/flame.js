@@ -96,9 +96,14 @@ function frameButton(frame, level, left, width, extra) {
     "data-zoom": frame.root ? "" : idOf(frame.nodes[0]), "data-level": level,
     "aria-label": `${frame.title}: ${time(frame.time1)} to ${time(frame.time2)} ${page.unit}, ${how.word}`,
     onmouseenter: tell, onfocus: tell, onclick: () => zoomTo(frame),
-  }, how.sign + " " + frame.title);
+  }, how.sign + " " + shortName(frame.title));
   button.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${level * FRAME_HEIGHT}px`;
   return button;
+}
+
+// What tells most in little room: no folders, no prefix that all modules have.
+function shortName(title) {
+  return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }
 
 function describe(frame, how) {

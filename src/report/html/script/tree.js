@@ -7,10 +7,12 @@ const ORDERS = [["", "as called"], ["diff", "largest difference first"]];
 const treeView = document.getElementById("tree-view");
 // Node -> its line, and the box of the lines below it.
 const lines = new Map();
+// Nodes that a link or a search asked for: they are shown whatever the choice.
+const asked = new Set();
 
 function isShown(at) {
   const show = state.get("show") || "work";
-  if (show === "all") return true;
+  if (show === "all" || asked.has(at)) return true;
   if (show === "work") return tree.events[at] > 0;
   return tree.changes[at] > 0 || change(tree.all1[at], tree.all2[at]).word !== "same";
 }
@@ -125,8 +127,7 @@ function focusLine(at) {
 function reveal(at) {
   const path = pathTo(at);
   if (!path.every(isShown)) {
-    setState({ show: "all" });
-    document.querySelector("[data-key=show]").value = "all";
+    path.forEach((node) => asked.add(node));
     drawTree();
   }
   let above = -1, box = treeView.lastChild, indent = 0;
