@@ -80,16 +80,13 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// The unpaired top calls of the thread on the other side that has most in common with `root`.
+    /// The unpaired calls of the thread on the other side that has most in common with `root`, from
+    /// wherever in its tree they stand: half of a loop may run on another thread.
     fn best_left_over(&mut self, side: Side, root: u32, others: &[u32]) -> Option<Vec<u32>> {
         let wanted = self.bags.below(side, root);
         let mut best: Option<(u32, Vec<u32>)> = None;
         for &other in others {
-            let free: Vec<u32> = self.outlines[side.other()]
-                .children(other)
-                .into_iter()
-                .filter(|&call| self.is_free(side.other(), call))
-                .collect();
+            let free = self.unpaired_below(side.other(), other);
             let shared = common(&wanted, &self.bags.of_all(side.other(), &free));
             if shared > best.as_ref().map_or(0, |&(most, _)| most) {
                 best = Some((shared, free));
@@ -97,5 +94,21 @@ impl Aligner<'_, '_> {
         }
         self.bags.clear();
         best.map(|(_, free)| free)
+    }
+
+    /// The outermost calls below `root` in which nothing is paired, in order.
+    fn unpaired_below(&self, side: Side, root: u32) -> Vec<u32> {
+        let outline = self.outlines[side];
+        let mut found = Vec::new();
+        let mut call = root + 1;
+        while call < outline.end(root) {
+            let subtree = call..outline.end(call);
+            let free = subtree.clone().all(|below| self.is_free(side, below));
+            if free {
+                found.push(call);
+            }
+            call = if free { subtree.end } else { call + 1 };
+        }
+        found
     }
 }
