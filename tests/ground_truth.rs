@@ -124,8 +124,8 @@ fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);
     let is_old = |at: usize| candidate.events[at].origin.is_some();
-    let moved = truth.pairs().filter(|pair| {
-        let (first, second) = (pair.0.unwrap() as usize, pair.1.unwrap() as usize);
+    let pairs = truth.pairs().filter_map(|(one, two)| Some((one? as usize, two? as usize)));
+    let moved = pairs.filter(|&(first, second)| {
         let above = nearest(&one, first, |at| truth.partner(at as u32).is_some());
         let expected = above.and_then(|at| truth.partner(at as u32));
         nearest(&two, second, is_old) != expected.map(|at| at as usize)
@@ -183,7 +183,7 @@ fn one_of_three_dropped() -> Truth {
             t.op("aten::relu", |t| t.kernel("relu", 3.0));
         }
     });
-    let recording = Recording::read(json.json().as_bytes()).unwrap();
+    let recording = Recording::read(json.json().as_bytes()).expect("a built trace is a trace");
     let mut changed = recording.clone();
     let marked: Vec<bool> = (0..recording.events.len()).map(|at| (3..6).contains(&at)).collect();
     changed.remove(&marked);
