@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod changes;
 pub mod files;
+pub mod fixtures;
 pub mod recording;
 pub mod resnet;
 pub mod score;
