@@ -64,7 +64,7 @@ impl<'b> Gap<'_, 'b, '_> {
         }
         let partners = self.possible_partners(side, at);
         opened > 0
-            && !partners.iter().any(|&other| self.rename_worth(side, call, other, &inner) >= opened)
+            && !partners.iter().any(|&other| self.rename_worth(side, call, other, &inner) > opened)
     }
 
     /// The calls of the other run around the same place.
@@ -146,13 +146,25 @@ impl<'b> Gap<'_, 'b, '_> {
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
         let alike = same_arguments || self.names_are_alike(a, b);
         let agrees = match larger {
-            0 => same_arguments,
+            0 => same_arguments || self.is_alone_with_variant(a, b),
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
         match agrees {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
             false => 0,
         }
+    }
+
+    /// Whether two calls of which nothing is known but their names stand alone in the gap, and
+    /// one name extends the other.
+    fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
+        let stem = |name: &str| {
+            let last = name.rsplit("::").next().unwrap_or(name);
+            last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
+        };
+        let alone = self.runs.baseline.len() == 1 && self.runs.candidate.len() == 1;
+        let first = stem(self.trees.baseline.name(CallId(a)));
+        alone && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
     }
 
     /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
@@ -194,6 +206,10 @@ impl Compare for Gap<'_, '_, '_> {
 
     fn score(&mut self, a: usize, b: usize) -> i64 {
         self.evidence(self.runs.baseline[a], self.runs.candidate[b])
+    }
+
+    fn is_pair(&self, _: usize, _: usize) -> bool {
+        true
     }
 
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
