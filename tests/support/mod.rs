@@ -5,6 +5,7 @@ pub mod bench;
 pub mod changes;
 pub mod files;
 pub mod fixtures;
+pub mod random_trace;
 pub mod recording;
 pub mod resnet;
 pub mod score;
