@@ -6,20 +6,21 @@
 mod support;
 
 use proptest::prelude::*;
-use proptest::test_runner::TestCaseResult;
-use support::random_trace::{pair, strangers, trace};
+use proptest::test_runner::{RngSeed, TestCaseResult};
+use support::random_trace::{Shown, pair, strangers, trace};
 use tracetree::analysis::Analysis;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{PerSide, Side};
 
-fn read(json: &[u8]) -> Trace {
-    Trace::from_reader("random", json, &ReadOptions::default()).expect("a built trace is a trace")
+fn read(trace: &Shown) -> Trace {
+    Trace::from_reader("random", trace.0.as_bytes(), &ReadOptions::default())
+        .expect("a built trace is a trace")
 }
 
 /// Checks the laws of a pair.
-fn check(baseline: &[u8], candidate: &[u8]) -> TestCaseResult {
+fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
     let trees = traces.as_ref().map(|trace| CallTree::build(trace));
     let diff = TraceDiff::align(trees.as_ref());
@@ -84,12 +85,22 @@ fn a_pair_hangs_below_pairs(diff: &TraceDiff<'_>) -> TestCaseResult {
     Ok(())
 }
 
+/// The same cases in every run; another seed or more cases are for a hunt by hand.
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 400,
+        rng_seed: RngSeed::Fixed(20_260_101),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
-    fn a_random_trace_does_not_differ_from_itself(json in trace()) {
-        let trace = read(json.as_bytes());
+    fn a_random_trace_does_not_differ_from_itself(shown in trace()) {
+        let trace = read(&shown);
         let tree = CallTree::build(&trace);
         let diff = TraceDiff::align(PerSide::new(&tree, &tree));
         prop_assert_eq!(diff.differences(), vec![]);
@@ -100,11 +111,11 @@ proptest! {
 
     #[test]
     fn the_laws_hold_for_random_changes((baseline, candidate) in pair()) {
-        check(&baseline.write(), &candidate.write())?;
+        check(&baseline, &candidate)?;
     }
 
     #[test]
     fn the_laws_hold_for_traces_that_have_nothing_in_common((one, two) in strangers()) {
-        check(one.as_bytes(), two.as_bytes())?;
+        check(&one, &two)?;
     }
 }

@@ -4,7 +4,7 @@
 //! shrinking ends with a trace that can be read.
 
 use super::changes::Change;
-use super::recording::Recording;
+use super::recording::{Forest, Recording};
 use super::splitmix::SplitMix;
 use super::trace_builder::{HostThread, Op, Platform, TraceBuilder};
 use proptest::collection::vec;
@@ -35,8 +35,33 @@ fn call() -> impl Strategy<Value = Call> {
     })
 }
 
-/// A random trace of one to three threads, as JSON text.
-pub fn trace() -> impl Strategy<Value = String> {
+/// A trace as JSON text, shown as its calls.
+#[derive(Clone)]
+pub struct Shown(pub String);
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let recording = Recording::read(self.0.as_bytes()).expect("a built trace is a trace");
+        let forest = Forest::of(&recording.events);
+        for &at in &forest.preorder {
+            let depth = std::iter::successors(forest.parents[at], |&up| forest.parents[up]).count();
+            let event = &recording.events[at];
+            let dims = event.args.get("Input Dims").map(ToString::to_string).unwrap_or_default();
+            write!(
+                f,
+                "\n{:1$}{2} {dims} (uid {at}, tid {3})",
+                "",
+                2 * depth,
+                event.name,
+                event.lane.1
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A random trace of one to three threads.
+pub fn trace() -> impl Strategy<Value = Shown> {
     let platform = prop_oneof![Just(Platform::Cuda), Just(Platform::Rocm)];
     let threads = vec(vec(call(), 0..8), 1..4);
     (platform, threads, 0..3_u8).prop_map(|(platform, threads, unlinked)| {
@@ -47,7 +72,7 @@ pub fn trace() -> impl Strategy<Value = String> {
         for (number, calls) in threads.iter().enumerate() {
             trace = trace.thread(&format!("thread {number}"), |t| write_all(calls, t, platform));
         }
-        trace.json()
+        Shown(trace.json())
     })
 }
 
@@ -57,16 +82,17 @@ pub fn change() -> impl Strategy<Value = Change> {
 }
 
 /// A random trace and a changed copy of it; an equal copy where it has nothing to be changed so.
-pub fn pair() -> impl Strategy<Value = (Recording, Recording)> {
-    (trace(), change(), any::<u64>()).prop_map(|(json, change, seed)| {
-        let recording = Recording::read(json.as_bytes()).expect("a built trace is a trace");
-        let changed = change.apply(&recording, &mut SplitMix::new(seed));
-        (recording.clone(), changed.unwrap_or(recording))
+pub fn pair() -> impl Strategy<Value = (Shown, Shown)> {
+    (trace(), change(), any::<u64>()).prop_map(|(trace, change, seed)| {
+        let recording = Recording::read(trace.0.as_bytes()).expect("a built trace is a trace");
+        let changed = change.apply(&recording, &mut SplitMix::new(seed)).unwrap_or(recording);
+        let text = String::from_utf8(changed.write()).expect("JSON is UTF-8");
+        (trace, Shown(text))
     })
 }
 
 /// A random trace and another one that has nothing to do with it.
-pub fn strangers() -> impl Strategy<Value = (String, String)> {
+pub fn strangers() -> impl Strategy<Value = (Shown, Shown)> {
     (trace(), trace())
 }
 
