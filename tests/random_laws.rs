@@ -22,7 +22,7 @@ fn read(trace: &Shown) -> Trace {
 /// Checks the laws of a pair.
 fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
     let mirrored = TraceDiff::align(trees.as_ref().swap());
     mirror(&diff, &mirrored)?;

@@ -9,6 +9,9 @@ use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
 
+/// Calls in a shown path.
+const NAMES: usize = 5;
+
 /// Whether Python frames take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
@@ -105,13 +108,15 @@ impl Trial {
     }
 }
 
-/// The names from the thread's first call down to the event, with its uid.
+/// The names of the event and of the calls right above it, outermost first, with its uid.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);
     let names: Vec<&str> = above.map(|at| &*recording.events[at].name).collect();
-    let names: Vec<&str> = names.into_iter().rev().collect();
-    format!("{uid}: {}", names.join(" > "))
+    let (near, far) = names.split_at(names.len().min(NAMES));
+    let near: Vec<&str> = near.iter().rev().copied().collect();
+    let cut = if far.is_empty() { "" } else { "… > " };
+    format!("{uid}: {cut}{}", near.join(" > "))
 }
 
 /// The library's UID map between two traces.
