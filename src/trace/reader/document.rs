@@ -114,7 +114,7 @@ impl Document {
             let result = match self.state {
                 State::Elements(after) => self.element(&mut cursor, window, after),
                 State::Members => self.member(&mut cursor, window),
-                State::Skipping { depth } => self.skip_token(&mut cursor, depth),
+                State::Skipping { depth } => self.skip_token(&mut cursor, window, depth),
                 State::Opening => self.open(&mut cursor),
                 State::Done => return Walked { used, stop: None },
             };
@@ -320,7 +320,12 @@ impl Document {
     }
 
     /// Steps over one token of a member that nobody wants.
-    fn skip_token(&mut self, cursor: &mut Cursor<'_>, depth: u32) -> Result<(), Stop> {
+    fn skip_token(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        window: Window<'_>,
+        depth: u32,
+    ) -> Result<(), Stop> {
         let depth = match cursor.peek()? {
             b'{' | b'[' => {
                 cursor.bump();
@@ -336,9 +341,13 @@ impl Document {
                 depth
             }
             _ => {
+                let start = cursor.position()?;
                 cursor.value()?;
                 if !matches!(cursor.peek()?, b',' | b':' | b'}' | b']') {
                     return Err(Stop::Broken);
+                }
+                if cursor.take_bare_words() > 0 {
+                    self.note(Oddity::BareWord, window.offset(start));
                 }
                 depth
             }
