@@ -1,5 +1,6 @@
 //! `tracetree diff BASE NEW`: the main job.
 
+use super::emit::EmitArgs;
 use super::output::Console;
 use super::{Outcome, load, summary};
 use clap::{Args, ValueEnum};
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis};
 use tracetree::diff::TraceDiff;
-use tracetree::report::{summarise, write_report};
+use tracetree::report::{summarise, write_markdown, write_report_with};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
@@ -21,6 +22,8 @@ pub(super) struct DiffArgs {
     /// Folder for the report; created if missing, other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
     output: PathBuf,
+    #[command(flatten)]
+    emit: EmitArgs,
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     format: Format,
@@ -92,19 +95,20 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
     let analysis = Analysis::new(&diff);
-    write_report(&analysis, &args.output)?;
+    write_report_with(&analysis, &args.output, &args.emit.options())?;
     let summary = summarise(&analysis);
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => summary::text(&analysis, &summary, args.top, width, out),
         Format::Json => summary::json(&summary, out),
         Format::Csv => summary::csv(&analysis, out),
-        Format::Md => summary::markdown(&analysis, &summary, args.top, out),
+        Format::Md => write_markdown(&analysis, args.top, out),
     })?;
     for note in &summary.notes {
         console.say(&summary::note_line(note));
     }
     console.say(&format!("report in {}", args.output.display()));
+    args.emit.show(&args.output, console);
     let differs = args.exit_code && summary.points_of_difference > 0;
     let failed = args.fail_on.is_some_and(|limit| limit.is_passed(analysis.account()));
     Ok(if differs || failed { Outcome::Differences } else { Outcome::Done })

@@ -8,6 +8,7 @@ pub mod files;
 pub mod find;
 pub mod phenomena;
 pub mod recording;
+pub mod reports;
 pub mod resnet;
 pub mod score;
 pub mod screen;
