@@ -186,6 +186,12 @@ impl<T> Sparse<T> {
         self.values.push(value);
     }
 
+    /// Makes room for `count` more values.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.events.reserve(count);
+        self.values.reserve(count);
+    }
+
     /// The value of `event`.
     pub fn get(&self, event: EventId) -> Option<&T> {
         self.events.binary_search(&event).ok().map(|at| &self.values[at])
@@ -227,6 +233,7 @@ pub struct Trace {
     pub(crate) sequences: Sparse<Sequence>,
     pub(crate) gpu_details: Sparse<GpuDetails>,
     pub(crate) call_stacks: Sparse<TextId>,
+    pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
     pub(crate) texts: Texts,
     pub(crate) arguments: Vec<Arguments>,
@@ -345,6 +352,12 @@ impl Trace {
     /// `Call stack` of ops in traces of 2021 and 2022.
     pub fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
+    }
+
+    /// What the file says about events whose duration cannot be and is taken as 0: negative, absurd,
+    /// or over the next events of their stream (note `CLOCK_ANOMALY`).
+    pub fn recorded_durations(&self) -> &Sparse<Nanos> {
+        &self.recorded_durations
     }
 
     /// Points of flow arrows, in file order.
