@@ -1,13 +1,22 @@
 //! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
 
 mod account;
+mod annotations;
+mod figures;
 mod intervals;
+mod phases;
 mod rows;
+mod steps;
 mod summaries;
+mod timeline;
 
-pub use account::{Account, Measure, Totals};
+pub use account::{Account, Measure, Totals, ratio};
+pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
 pub use intervals::{busy_time, newly_busy};
+pub use phases::{Phase, Phases};
 pub use rows::{Row, RowKind};
+pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
 
 use crate::diff::TraceDiff;

@@ -6,10 +6,13 @@
 
 mod csv_table;
 mod diff_stats;
+mod figure_cells;
 mod folder;
 mod kernel_table;
 mod merged_tree;
 mod op_map;
+mod phase_table;
+mod step_table;
 mod summaries;
 mod summary;
 mod uid_table;
@@ -28,7 +31,7 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 8] = [
+const FILES: [ReportFile; 10] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
@@ -36,6 +39,8 @@ const FILES: [ReportFile; 8] = [
     ReportFile { name: "diff_stats_kernels.csv", write: kernel_table::write },
     ReportFile { name: "uid_map.csv", write: uid_table::write },
     ReportFile { name: "cpu_op_map.json", write: op_map::write },
+    ReportFile { name: "steps.csv", write: step_table::write },
+    ReportFile { name: "phases.csv", write: phase_table::write },
     ReportFile { name: "summary.json", write: summary::write },
 ];
 
