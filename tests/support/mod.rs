@@ -5,6 +5,7 @@ pub mod bench;
 pub mod changes;
 pub mod files;
 pub mod recording;
+pub mod resnet;
 pub mod score;
 pub mod splitmix;
 pub mod trace_builder;

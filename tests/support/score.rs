@@ -108,6 +108,21 @@ impl Truth {
         }
     }
 
+    /// Whether a pair joins what the truth joins, or what is alike to it.
+    pub fn allows(&self, (one, two): (u32, u32)) -> bool {
+        let partner = |of: u32| self.pairs.binary_search_by_key(&of, |pair| pair.0).ok();
+        let candidate = partner(one).map(|at| self.candidate.class(self.pairs[at].1));
+        let back = self.pairs.iter().find(|pair| pair.1 == two);
+        let baseline = back.map(|pair| self.baseline.class(pair.0));
+        candidate == Some(self.candidate.class(two)) || baseline == Some(self.baseline.class(one))
+    }
+
+    /// The true partner of an event of the baseline.
+    pub fn partner(&self, one: u32) -> Option<u32> {
+        let at = self.pairs.binary_search_by_key(&one, |pair| pair.0).ok()?;
+        Some(self.pairs[at].1)
+    }
+
     fn score_group(&self, map: &[(u32, u32)], in_group: impl Fn(u32, u32) -> bool) -> Score {
         let member = |pair: &&(u32, u32)| in_group(pair.0, pair.1);
         let mut truth: Vec<_> = self.pairs.iter().filter(member).copied().collect();

@@ -45,8 +45,8 @@ pub enum Change {
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
     SplitThread,
-    /// One after the other.
-    Several(Vec<Change>),
+    /// One after the other, under this name.
+    Several(&'static str, Vec<Change>),
 }
 
 impl Change {
@@ -68,22 +68,37 @@ impl Change {
             Change::InsertModule,
             Change::StretchThreads,
             Change::SplitThread,
-            Change::several(),
+            Change::later_version(),
+            Change::other_backend(),
         ]
     }
 
-    /// A realistic mixture: another platform and a later version of the program.
-    pub fn several() -> Change {
-        Change::Several(vec![
+    /// Several at once: a later version of the program, on the same platform.
+    pub fn later_version() -> Change {
+        let parts = vec![
             Change::DropOps(2.0),
             Change::InsertOps(2.0),
             Change::WrapOps(2.0),
             Change::RenameOps(1.0),
             Change::SwapNeighbours(1.0),
             Change::DropLaunches(2.0),
+            Change::OtherRun,
+        ];
+        Change::Several("several at once", parts)
+    }
+
+    /// Several at once: other lowering of some ops, on another platform. No launch is dropped: of
+    /// two kernels whose names are unknown nothing says which one is gone.
+    pub fn other_backend() -> Change {
+        let parts = vec![
+            Change::UnwrapOps(2.0),
+            Change::InsertOps(2.0),
+            Change::WrapOps(2.0),
+            Change::RenameOps(1.0),
             Change::OtherPlatform,
             Change::OtherRun,
-        ])
+        ];
+        Change::Several("several on another platform", parts)
     }
 
     /// A short name for tables.
@@ -104,7 +119,7 @@ impl Change {
             Change::InsertModule => "a module inserted".to_owned(),
             Change::StretchThreads => "threads stretched".to_owned(),
             Change::SplitThread => "a thread split in two".to_owned(),
-            Change::Several(_) => "several at once".to_owned(),
+            Change::Several(name, _) => (*name).to_owned(),
         }
     }
 
@@ -126,7 +141,7 @@ impl Change {
             Change::InsertModule => repeating::module(recording, random),
             Change::StretchThreads => Some(moving::stretch(recording, random)),
             Change::SplitThread => moving::split_thread(recording, random),
-            Change::Several(changes) => apply_all(changes, recording, random),
+            Change::Several(_, changes) => apply_all(changes, recording, random),
         }
     }
 }

@@ -151,8 +151,11 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// ns from a field in µs, number or text.
+/// ns from a field in µs, number or text. Whole numbers are exact, also where a double is not.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
+    if let Some(micros) = whole(value) {
+        return micros.checked_mul(1000);
+    }
     let value = value?;
     let micros = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
     Some((micros * 1000.0).round() as i64)

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 const FRAME: (i64, i64) = (640, 410);
 const OP: (i64, i64) = (1_830, 1_120);
 const ANNOTATION: (i64, i64) = (900, 300);
+/// Host time between two calls, in ns.
+const BETWEEN: i64 = 130;
 /// Host time of a runtime call that launches nothing, in ns.
 const QUERY: i64 = 450;
 
@@ -174,6 +176,7 @@ impl HostThread<'_> {
         self.clock().now += after;
         let duration = self.clock().now - slot.start;
         self.trace.events[slot.position]["dur"] = json!(micros(duration));
+        self.clock().now += BETWEEN;
     }
 
     pub(super) fn clock(&mut self) -> &mut super::ThreadClock {

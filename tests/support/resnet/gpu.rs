@@ -1,0 +1,46 @@
+//! Bytes or operations → how long a kernel takes on a GPU, with the scatter of a real one.
+
+use crate::support::splitmix::SplitMix;
+use crate::support::trace_builder::Platform;
+
+/// How fast a GPU is on kernels of this size.
+pub(super) struct Gpu {
+    platform: Platform,
+    random: SplitMix,
+}
+
+impl Gpu {
+    /// The GPU of a platform; the scatter is the same in every run.
+    pub(super) fn new(platform: Platform) -> Self {
+        Gpu { platform, random: SplitMix::new(20_260_101) }
+    }
+
+    /// µs of a kernel that moves this many bytes.
+    pub(super) fn stream(&mut self, bytes: i64) -> f64 {
+        let (floor, bytes_per_micro) = match self.platform {
+            Platform::Cuda => (1.7, 1_900_000.0),
+            Platform::Rocm => (2.9, 2_300_000.0),
+        };
+        self.scatter(floor + bytes as f64 / bytes_per_micro)
+    }
+
+    /// µs of a kernel that does this many multiplications of a convolution or matrix product.
+    pub(super) fn product(&mut self, multiplications: i64) -> f64 {
+        let (floor, per_micro) = match self.platform {
+            Platform::Cuda => (4.1, 88_000_000.0),
+            Platform::Rocm => (6.3, 51_000_000.0),
+        };
+        self.scatter(floor + multiplications as f64 / per_micro)
+    }
+
+    /// µs of a copy between host and GPU.
+    pub(super) fn transfer(&mut self, bytes: i64) -> f64 {
+        self.scatter(1.6 + bytes as f64 / 21_000.0)
+    }
+
+    /// Up to 3 % more or less, on a grid of 1 ns.
+    fn scatter(&mut self, micros: f64) -> f64 {
+        let factor = 0.97 + self.random.below(601) as f64 / 10_000.0;
+        (micros * factor * 1000.0).round() / 1000.0
+    }
+}
