@@ -4,8 +4,11 @@ mod account;
 mod annotations;
 mod figures;
 mod intervals;
+mod layers;
 mod phases;
+mod robust;
 mod rows;
+mod selection;
 mod steps;
 mod summaries;
 mod timeline;
@@ -14,8 +17,13 @@ pub use account::{Account, Measure, Totals, ratio};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
 pub use intervals::{busy_time, newly_busy};
+pub use layers::{
+    Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
+    StackKind,
+};
 pub use phases::{Phase, Phases};
 pub use rows::{Row, RowKind};
+pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
 
@@ -101,6 +109,11 @@ impl<'d> Analysis<'d> {
     /// The row that accounts a call; `None` for calls that are not accounted themselves.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.rows.get(self.row_of[side][call.index()] as usize)
+    }
+
+    /// Position among all rows of the row that accounts a call.
+    pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
+        Some(self.row_of[side][call.index()] as usize).filter(|&row| row < self.rows.len())
     }
 
     /// The totals, and whether the rows add up to them.

@@ -47,7 +47,7 @@ pub(super) const COLUMNS: [&str; 36] = [
 
 /// The cells of one row, in the order of [`COLUMNS`].
 pub(super) fn cells(figures: &PerSide<Figures>) -> Vec<String> {
-    let mut cells = vec![presence(figures).to_owned()];
+    let mut cells = vec![presence(figures.map(|f| f.events)).to_owned()];
     cells.extend(times(figures, |f| f.time));
     cells.push(optional_ratio(ratio(figures.map(|f| f.time))));
     cells.extend(Side::BOTH.map(|side| figures[side].events.to_string()));
@@ -69,8 +69,9 @@ pub(super) fn cells(figures: &PerSide<Figures>) -> Vec<String> {
     cells
 }
 
-fn presence(figures: &PerSide<Figures>) -> &'static str {
-    match (figures.baseline.events, figures.candidate.events) {
+/// Which side has work, by the number of its events.
+pub(super) fn presence(events: PerSide<u64>) -> &'static str {
+    match (events.baseline, events.candidate) {
         (1.., 0) => "trace1_only",
         (0, 1..) => "trace2_only",
         (0, 0) | (1.., 1..) => "both",

@@ -9,6 +9,8 @@ mod diff_stats;
 mod figure_cells;
 mod folder;
 mod kernel_table;
+mod layer_op_table;
+mod layer_table;
 mod merged_tree;
 mod op_map;
 mod phase_table;
@@ -31,7 +33,7 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 10] = [
+const FILES: [ReportFile; 12] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
@@ -41,6 +43,8 @@ const FILES: [ReportFile; 10] = [
     ReportFile { name: "cpu_op_map.json", write: op_map::write },
     ReportFile { name: "steps.csv", write: step_table::write },
     ReportFile { name: "phases.csv", write: phase_table::write },
+    ReportFile { name: "layers.csv", write: layer_table::write },
+    ReportFile { name: "layer_ops.csv", write: layer_op_table::write },
     ReportFile { name: "summary.json", write: summary::write },
 ];
 
