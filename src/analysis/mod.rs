@@ -6,12 +6,15 @@ mod figures;
 mod intervals;
 mod layers;
 mod phases;
+mod rank_test;
 mod robust;
 mod rows;
 mod selection;
+mod sites;
 mod steps;
 mod summaries;
 mod timeline;
+mod verdict;
 
 pub use account::{Account, Measure, Totals, ratio};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
@@ -24,8 +27,10 @@ pub use layers::{
 pub use phases::{Phase, Phases};
 pub use rows::{Row, RowKind};
 pub use selection::{Selection, StepRange};
+pub use sites::{Repeats, Site, Verdicts};
 pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use verdict::{Judgement, Question, Thresholds, Verdict, Work, judge};
 
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
@@ -42,6 +47,7 @@ pub struct Analysis<'d> {
     row_of: PerSide<Vec<u32>>,
     account: Account,
     notes: Notes,
+    thresholds: Thresholds,
 }
 
 impl<'d> Analysis<'d> {
@@ -57,7 +63,19 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        Analysis { diff, measure, rows, row_of, account, notes }
+        Analysis { diff, measure, rows, row_of, account, notes, thresholds: Thresholds::default() }
+    }
+
+    /// The same analysis with other thresholds for its verdicts.
+    #[must_use]
+    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
+    }
+
+    /// From where on a difference matters.
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
     }
 
     /// What was odd when the time was accounted.

@@ -18,6 +18,7 @@ mod step_table;
 mod summaries;
 mod summary;
 mod uid_table;
+mod verdict_table;
 
 pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
 pub use uid_table::read_uid_map;
@@ -33,7 +34,7 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 12] = [
+const FILES: [ReportFile; 13] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
@@ -45,6 +46,7 @@ const FILES: [ReportFile; 12] = [
     ReportFile { name: "phases.csv", write: phase_table::write },
     ReportFile { name: "layers.csv", write: layer_table::write },
     ReportFile { name: "layer_ops.csv", write: layer_op_table::write },
+    ReportFile { name: "verdicts.csv", write: verdict_table::write },
     ReportFile { name: "summary.json", write: summary::write },
 ];
 
