@@ -2,10 +2,13 @@
 
 mod account;
 mod annotations;
+mod comparability;
 mod figures;
+mod info;
 mod intervals;
 mod layers;
 mod phases;
+mod platform;
 mod rank_test;
 mod robust;
 mod rows;
@@ -18,13 +21,16 @@ mod verdict;
 
 pub use account::{Account, Measure, Totals, ratio};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use comparability::Comparability;
 pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
+pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use intervals::{busy_time, newly_busy};
 pub use layers::{
     Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
     StackKind,
 };
 pub use phases::{Phase, Phases};
+pub use platform::{Platform, Vendor};
 pub use rows::{Row, RowKind};
 pub use selection::{Selection, StepRange};
 pub use sites::{Repeats, Site, Verdicts};

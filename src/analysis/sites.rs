@@ -8,6 +8,7 @@ use super::verdict::{Judgement, Question, Thresholds, Work, judge};
 use super::{Analysis, Measure, Row, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::CallId;
 use std::collections::BTreeMap;
 
 /// What the repeats of a verdict are.
@@ -92,6 +93,65 @@ impl Analysis<'_> {
         });
         let total = judge(&[totals], least, thresholds)[0];
         Verdicts { repeats, steps: counts, least, total, sites }
+    }
+}
+
+impl Analysis<'_> {
+    /// Judges groups of accounted events at once: `group` tells the group, below `count`, of each
+    /// accounted call. The repeats are the steps; without at least two of them on both sides every
+    /// group has one sample, and only other work can support a change.
+    pub fn judge_groups(
+        &self,
+        count: usize,
+        group: impl Fn(Side, CallId) -> usize,
+    ) -> Vec<Judgement> {
+        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
+        let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
+        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
+        let mut drafts = vec![GroupDraft::default(); count];
+        for side in Side::BOTH {
+            for call in self.measure().calls(self.tree(side)) {
+                let row = self.row_index(side, call).expect("accounted calls have a row");
+                let draft = &mut drafts[group(side, call)];
+                draft.is_changed |= works[row] != Work::Same;
+                draft.calls[side].push(call);
+            }
+        }
+        let questions: Vec<Question> =
+            drafts.iter().map(|draft| draft.question(&sampler)).collect();
+        let least = self.thresholds().least(sampler.total().time);
+        judge(&questions, least, self.thresholds())
+    }
+}
+
+/// The accounted events of a group.
+#[derive(Debug, Clone, Default)]
+struct GroupDraft {
+    calls: PerSide<Vec<CallId>>,
+    is_changed: bool,
+}
+
+impl GroupDraft {
+    fn question(&self, sampler: &Sampler<'_>) -> Question {
+        let time = PerSide::from_fn(|side| {
+            self.calls[side].iter().map(|&call| sampler.analysis.time_of(side, call)).sum::<Nanos>()
+        });
+        let is_empty = |side: Side| self.calls[side].is_empty();
+        let work = match (is_empty(Side::Baseline) || is_empty(Side::Candidate), self.is_changed) {
+            (true, _) => Work::OneSided,
+            (false, true) => Work::Changed,
+            (false, false) => Work::Same,
+        };
+        Question {
+            samples: PerSide::from_fn(|side| match sampler.repeats {
+                Repeats::Steps => sampler.in_steps(self.calls[side].iter().copied(), side),
+                Repeats::Calls => vec![time[side].as_micros()],
+            }),
+            time: sampler.normalised(time),
+            work,
+        }
     }
 }
 
@@ -215,10 +275,14 @@ impl Sampler<'_> {
         self.analysis.measure() == Measure::GpuTime && names.baseline != names.candidate
     }
 
-    /// Time in each step of a side, in µs. A step without any of the work counts as 0.
     fn by_step(&self, rows: &[&Row], side: Side) -> Vec<f64> {
+        self.in_steps(rows.iter().flat_map(|row| &row.events[side]).copied(), side)
+    }
+
+    /// Time in each step of a side, in µs. A step without any of the work counts as 0.
+    fn in_steps(&self, calls: impl Iterator<Item = CallId>, side: Side) -> Vec<f64> {
         let mut times = vec![Nanos::ZERO; self.steps[side].len()];
-        for &call in rows.iter().flat_map(|row| &row.events[side]) {
+        for call in calls {
             if let Some(step) = self.steps[side].step(call) {
                 times[step.index()] += self.analysis.time_of(side, call);
             }
@@ -226,11 +290,15 @@ impl Sampler<'_> {
         times.into_iter().map(Nanos::as_micros).collect()
     }
 
-    /// The whole time; per step where steps are the repeats.
     fn per_repeat(&self, rows: &[&Row]) -> PerSide<Nanos> {
+        self.normalised(PerSide::from_fn(|side| sum(rows, side)))
+    }
+
+    /// The whole time; per step where steps are the repeats.
+    fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
         PerSide::from_fn(|side| match self.repeats {
-            Repeats::Steps => Nanos(sum(rows, side).0 / self.steps[side].len().max(1) as i64),
-            Repeats::Calls => sum(rows, side),
+            Repeats::Steps => Nanos(time[side].0 / self.steps[side].len().max(1) as i64),
+            Repeats::Calls => time[side],
         })
     }
 }

@@ -125,18 +125,21 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
 
 fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
     let diff = analysis.diff();
+    let checks = analysis.comparability();
     let of_side = |side: Side| {
         let tree = diff.tree(side);
         tree.trace()
             .notes()
             .iter()
             .chain(tree.notes())
+            .chain(&checks.sides[side])
             .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
     };
     let of_both = diff
         .notes()
         .iter()
         .chain(analysis.notes())
+        .chain(&checks.both)
         .map(|note| SideNote { side: None, note: note.clone() });
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }

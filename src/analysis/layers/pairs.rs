@@ -57,8 +57,12 @@ impl LayerPairs {
                 }
             }));
         }
-        use PlacePair::{Between, NoLayers, NotCaptured, Post};
-        places.extend([Between, Post, NoLayers, NotCaptured]);
+        places.extend([
+            PlacePair::Between,
+            PlacePair::Post,
+            PlacePair::NoLayers,
+            PlacePair::NotCaptured,
+        ]);
         let of_places = PerSide::from_fn(|side| positions(&places, side));
         LayerPairs { layers, places, of_places }
     }
