@@ -24,6 +24,7 @@ impl Trace {
             sequences: pick_sparse(&self.sequences, &kept),
             gpu_details: pick_sparse(&self.gpu_details, &kept),
             call_stacks: pick_sparse(&self.call_stacks, &kept),
+            recorded_durations: pick_sparse(&self.recorded_durations, &kept),
             flows: self.flows.clone(),
             texts: self.texts.clone(),
             arguments: self.arguments.clone(),
