@@ -105,6 +105,8 @@ pub struct Contents {
 pub struct TraceInfo {
     /// The file, as the user named it.
     pub path: String,
+    /// Size of the file, in bytes; `None` where it is not known, as for standard input.
+    pub file_bytes: Option<u64>,
     /// Size of the text after unpacking, in bytes.
     pub unpacked_bytes: u64,
     /// What the file says outside of its events.
@@ -140,7 +142,7 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Looks at every event once or twice.
+    /// Looks at every event a few times. The size of the file is for the caller to fill in.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
@@ -149,6 +151,7 @@ impl TraceInfo {
         let left_out = trace.left_out().iter();
         TraceInfo {
             path: trace.source().to_owned(),
+            file_bytes: None,
             unpacked_bytes: trace.unpacked_bytes(),
             head: HeadInfo::of(trace.header()),
             platform: Platform::of(trace),

@@ -10,6 +10,7 @@ mod layers;
 mod phases;
 mod platform;
 mod rank_test;
+mod ranks;
 mod robust;
 mod rows;
 mod selection;
@@ -31,6 +32,7 @@ pub use layers::{
 };
 pub use phases::{Phase, Phases};
 pub use platform::{Platform, Vendor};
+pub use ranks::{CollectiveWait, Collectives, straggler};
 pub use rows::{Row, RowKind};
 pub use selection::{Selection, StepRange};
 pub use sites::{Repeats, Site, Verdicts};

@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
 mod diff;
+mod info;
 mod load;
 mod model_diff;
 mod output;
@@ -52,6 +53,8 @@ enum Color {
 enum Command {
     /// Compare two traces and write a report folder.
     Diff(diff::DiffArgs),
+    /// Tell what is in each trace.
+    Info(info::InfoArgs),
     /// Print the call tree of one trace.
     Tree(tree::TreeArgs),
     /// Find the event of the other trace that corresponds to one.
@@ -81,6 +84,7 @@ impl Command {
     fn run(&self, console: &mut Console) -> Result<Outcome> {
         match self {
             Command::Diff(args) => diff::run(args, console),
+            Command::Info(args) => info::run(args, console),
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),

@@ -8,19 +8,25 @@ mod csv_table;
 mod diff_stats;
 mod figure_cells;
 mod folder;
+mod info;
 mod kernel_table;
 mod layer_op_table;
 mod layer_table;
 mod merged_tree;
 mod op_map;
 mod phase_table;
+mod rank_table;
 mod step_table;
 mod summaries;
 mod summary;
 mod uid_table;
 mod verdict_table;
 
-pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
+pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
+pub use rank_table::{RankRow, write_rank_table, write_ranks};
+pub use summary::{
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_json,
+};
 pub use uid_table::read_uid_map;
 
 use crate::analysis::Analysis;
