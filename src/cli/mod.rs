@@ -1,10 +1,13 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
 mod diff;
+mod fleet;
+mod fleet_summary;
 mod info;
 mod load;
 mod model_diff;
 mod output;
+mod selection;
 mod summary;
 mod tree;
 mod uid;
@@ -23,6 +26,8 @@ enum Outcome {
     Differences = 1,
     /// An input of several is missing, under `--strict`.
     Missing = 2,
+    /// The traces are not of the same work, under `--strict-comparability`.
+    NotComparable = 3,
 }
 
 /// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.

@@ -23,7 +23,7 @@ mod uid_table;
 mod verdict_table;
 
 pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
-pub use rank_table::{RankRow, write_rank_table, write_ranks};
+pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
 pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_json,
 };

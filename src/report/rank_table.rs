@@ -86,6 +86,21 @@ pub fn write_rank_table(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()>
     table.finish()
 }
 
+/// The table of ranks as JSON objects with the columns of `ranks.csv`; numbers are numbers, and what
+/// is undefined is `null`.
+pub fn rank_objects(rows: &[RankRow]) -> Vec<serde_json::Value> {
+    let value = |text: String| match (text.as_str(), text.parse::<serde_json::Number>()) {
+        ("", _) => serde_json::Value::Null,
+        (_, Ok(number)) => serde_json::Value::Number(number),
+        (_, Err(_)) => serde_json::Value::String(text),
+    };
+    let object = |row: &RankRow| {
+        let names = COLUMNS.iter().map(|&name| name.to_owned());
+        serde_json::Value::Object(names.zip(cells(row).into_iter().map(value)).collect())
+    };
+    rows.iter().map(object).collect()
+}
+
 fn cells(row: &RankRow) -> Vec<String> {
     let (totals, waits) = (row.totals, row.waits);
     let mut cells = vec![optional(row.rank), row.folder.clone()];
