@@ -131,7 +131,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         console.say(&summary::note_line(note));
     }
     console.say(&format!("report in {}", args.output.display()));
-    if args.selection.strict_comparability && !analysis.comparability().is_comparable() {
+    if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
     match args.is_failed(analysis.account(), analysis.diff().differences().len()) {

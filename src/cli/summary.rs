@@ -4,9 +4,12 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use tracetree::analysis::{Analysis, NameSummary};
 use tracetree::diff::{Difference, MergedNode, Relation};
-use tracetree::report::{SideNote, Summary};
+use tracetree::report::{SideNote, Summary, VerdictSummary};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
+
+/// Places with a supported change that are listed.
+const PLACES: usize = 8;
 
 /// Points of difference that are listed.
 const POINTS: usize = 8;
@@ -25,6 +28,7 @@ pub(super) fn text(
     totals(analysis, summary, out)?;
     writeln!(out)?;
     names(analysis, top, width, out)?;
+    changes(&summary.verdict, width, out)?;
     points(analysis, width, out)
 }
 
@@ -114,6 +118,31 @@ fn shorten(name: &str, room: usize) -> String {
     let back = room - 1 - front;
     let (start, end) = (&letters[..front], &letters[letters.len() - back..]);
     start.iter().chain(std::iter::once(&'…')).chain(end).collect()
+}
+
+/// The verdict on the total, and the places that changed as far as the repeats support it.
+fn changes(verdict: &VerdictSummary, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let (one, two) = (verdict.steps_trace1, verdict.steps_trace2);
+    let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+    let total = verdict.total.replace('_', " ");
+    writeln!(out)?;
+    writeln!(
+        out,
+        "in all {total} ({one} | {two} steps{chance}), {} places changed",
+        verdict.changes
+    )?;
+    for change in verdict.largest_changes.iter().take(PLACES) {
+        let module = if change.module_trace1.is_empty() {
+            &change.module_trace2
+        } else {
+            &change.module_trace1
+        };
+        let place = if module.is_empty() { String::new() } else { format!(" in {module}") };
+        let ms = change.difference_us / 1e3;
+        let line = format!("  {} {ms:+.3} ms  {}{place}", change.verdict, change.name);
+        writeln!(out, "{}", shorten(&line, width.max(40)))?;
+    }
+    Ok(())
 }
 
 /// The points of difference with GPU work: where the traces part, and below which common node.

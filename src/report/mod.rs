@@ -20,6 +20,7 @@ mod step_table;
 mod summaries;
 mod summary;
 mod uid_table;
+mod verdict_summary;
 mod verdict_table;
 
 pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
@@ -28,6 +29,7 @@ pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_json,
 };
 pub use uid_table::read_uid_map;
+pub use verdict_summary::{Change, VerdictSummary};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
