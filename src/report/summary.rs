@@ -152,12 +152,18 @@ fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
 }
 
 fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
+    let mut groups = largest_names(analysis);
+    groups.truncate(LARGEST);
+    groups.into_iter().map(name_difference).collect()
+}
+
+/// The names whose time differs, largest difference first.
+pub fn largest_names(analysis: &Analysis<'_>) -> Vec<NameSummary> {
     let difference = |group: &NameSummary| (group.time.candidate - group.time.baseline).abs();
     let mut groups = analysis.by_name();
     groups.retain(|group| difference(group) > Nanos::ZERO);
     groups.sort_by(|a, b| difference(b).cmp(&difference(a)).then_with(|| a.name.cmp(&b.name)));
-    groups.truncate(LARGEST);
-    groups.into_iter().map(name_difference).collect()
+    groups
 }
 
 fn name_difference(group: NameSummary) -> NameDifference {
