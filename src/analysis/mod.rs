@@ -1,14 +1,44 @@
 //! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
 
 mod account;
+mod annotations;
+mod comparability;
+mod figures;
+mod info;
 mod intervals;
+mod layers;
+mod phases;
+mod platform;
+mod rank_test;
+mod ranks;
+mod robust;
 mod rows;
+mod selection;
+mod sites;
+mod steps;
 mod summaries;
+mod timeline;
+mod verdict;
 
-pub use account::{Account, Measure, Totals};
+pub use account::{Account, Measure, Totals, ratio};
+pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use comparability::Comparability;
+pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
+pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use intervals::{busy_time, newly_busy};
+pub use layers::{
+    Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
+    StackKind,
+};
+pub use phases::{Phase, Phases};
+pub use platform::{Platform, Vendor};
+pub use ranks::{CollectiveWait, Collectives, straggler};
 pub use rows::{Row, RowKind};
+pub use selection::{Selection, StepRange};
+pub use sites::{Repeats, Site, Verdicts};
+pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use verdict::{Judgement, Question, Thresholds, Verdict, Work, judge};
 
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
@@ -25,6 +55,7 @@ pub struct Analysis<'d> {
     row_of: PerSide<Vec<u32>>,
     account: Account,
     notes: Notes,
+    thresholds: Thresholds,
 }
 
 impl<'d> Analysis<'d> {
@@ -40,7 +71,19 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        Analysis { diff, measure, rows, row_of, account, notes }
+        Analysis { diff, measure, rows, row_of, account, notes, thresholds: Thresholds::default() }
+    }
+
+    /// The same analysis with other thresholds for its verdicts.
+    #[must_use]
+    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
+    }
+
+    /// From where on a difference matters.
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
     }
 
     /// What was odd when the time was accounted.
@@ -92,6 +135,11 @@ impl<'d> Analysis<'d> {
     /// The row that accounts a call; `None` for calls that are not accounted themselves.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.rows.get(self.row_of[side][call.index()] as usize)
+    }
+
+    /// Position among all rows of the row that accounts a call.
+    pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
+        Some(self.row_of[side][call.index()] as usize).filter(|&row| row < self.rows.len())
     }
 
     /// The totals, and whether the rows add up to them.

@@ -5,11 +5,14 @@ use std::io::{self, Write};
 use tracetree::analysis::{Analysis, Totals};
 use tracetree::diff::{Difference, MergedId, MergedNode};
 use tracetree::report::{
-    SideNote, Summary, Unit, largest_names, node_name, one_line, shorten, times, verdict,
+    SideNote, Summary, Unit, VerdictSummary, largest_names, node_name, one_line, shorten, times,
+    verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
+/// Places with a supported change that are listed.
+const PLACES: usize = 8;
 /// Points of difference that are listed, once each.
 const POINTS: usize = 8;
 /// Columns of the figures right of a name.
@@ -35,6 +38,7 @@ pub(super) fn text(
     screen.head(summary)?;
     screen.totals(summary)?;
     screen.names(top)?;
+    screen.changes(&summary.verdict)?;
     screen.points()
 }
 
@@ -118,6 +122,27 @@ impl Screen<'_, '_> {
             times(time),
         );
         writeln!(self.out, "{}", line.trim_end())
+    }
+
+    /// The verdict on the total, and the places that changed as far as the repeats support it.
+    fn changes(&mut self, verdict: &VerdictSummary) -> io::Result<()> {
+        let (one, two) = (verdict.steps_trace1, verdict.steps_trace2);
+        let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+        let total = verdict.total.replace('_', " ");
+        writeln!(
+            self.out,
+            "\n{BOLD}{} places changed{BOLD:#}; in all {total} ({one} and {two} steps{chance})",
+            verdict.changes
+        )?;
+        for change in verdict.largest_changes.iter().take(PLACES) {
+            let modules = [&change.module_trace1, &change.module_trace2];
+            let module = modules.into_iter().find(|module| !module.is_empty());
+            let place = module.map_or_else(String::new, |module| format!(" in {module}"));
+            let time = self.unit.show_signed(Nanos((change.difference_us * 1e3).round() as i64));
+            let line = format!("  {:<6} {time:>12}  {}{place}", change.verdict, change.name);
+            writeln!(self.out, "{}", fit(&line, self.width))?;
+        }
+        Ok(())
     }
 
     fn names(&mut self, top: usize) -> io::Result<()> {

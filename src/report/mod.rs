@@ -9,32 +9,45 @@ mod csv_table;
 mod diff_stats;
 mod emit;
 mod facets;
+mod figure_cells;
 mod figures;
 mod flame;
 mod folder;
 mod html;
+mod info;
 mod kernel_table;
 mod labels;
+mod layer_op_table;
+mod layer_table;
 mod markdown;
 mod merged_tree;
 mod op_map;
 mod perfetto;
+mod phase_table;
 mod prune;
+mod rank_table;
+mod step_table;
 mod summaries;
 mod summary;
 mod sums;
 mod uid_table;
 mod verdict;
+mod verdict_summary;
+mod verdict_table;
 mod xlsx;
 
 pub use emit::{Emit, ReportOptions};
 pub use figures::{Unit, one_line, percent, shorten, times};
+pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
 pub use labels::node_name;
+pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
 pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
+    write_json,
 };
 pub use uid_table::read_uid_map;
 pub use verdict::sentence as verdict;
+pub use verdict_summary::{Change, VerdictSummary};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -48,7 +61,7 @@ struct ReportFile {
 }
 
 /// The files that every report has.
-const TABLES: [ReportFile; 8] = [
+const TABLES: [ReportFile; 13] = [
     file("merged_tree_output.txt", |analysis, _, out| merged_tree::write(analysis, out)),
     file("diff_stats.csv", |analysis, _, out| diff_stats::write(analysis, out)),
     file("diff_stats_unique_args_summary.csv", |analysis, _, out| {
@@ -58,6 +71,11 @@ const TABLES: [ReportFile; 8] = [
     file("diff_stats_kernels.csv", |analysis, _, out| kernel_table::write(analysis, out)),
     file("uid_map.csv", |analysis, _, out| uid_table::write(analysis, out)),
     file("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
+    file("steps.csv", |analysis, _, out| step_table::write(analysis, out)),
+    file("phases.csv", |analysis, _, out| phase_table::write(analysis, out)),
+    file("layers.csv", |analysis, _, out| layer_table::write(analysis, out)),
+    file("layer_ops.csv", |analysis, _, out| layer_op_table::write(analysis, out)),
+    file("verdicts.csv", |analysis, _, out| verdict_table::write(analysis, out)),
     file("summary.json", |analysis, _, out| summary::write(analysis, out)),
 ];
 

@@ -1,6 +1,7 @@
 //! `summary.json`: inputs, totals, the account, notes and the largest differences.
 
-use crate::analysis::{Analysis, NameSummary, Totals};
+use super::verdict_summary::{self, VerdictSummary};
+use crate::analysis::{Analysis, Comparability, NameSummary, Totals};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -33,6 +34,10 @@ pub struct Summary {
     pub account_is_exact: bool,
     /// Number of points of difference.
     pub points_of_difference: u64,
+    /// Whether both sides did the same work, as far as the traces tell.
+    pub comparable: bool,
+    /// The verdicts and their evidence.
+    pub verdict: VerdictSummary,
     /// What was odd about the traces and the comparison.
     pub notes: Vec<SideNote>,
     /// Names with the largest absolute difference, largest first.
@@ -92,6 +97,7 @@ pub struct NameDifference {
 /// Summarises an analysis.
 pub fn summarise(analysis: &Analysis<'_>) -> Summary {
     let account = analysis.account();
+    let checks = analysis.comparability();
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
     Summary {
         schema_version: SCHEMA_VERSION,
@@ -103,7 +109,9 @@ pub fn summarise(analysis: &Analysis<'_>) -> Summary {
         ratio: account.ratio(),
         account_is_exact: account.is_exact(),
         points_of_difference: analysis.diff().differences().len() as u64,
-        notes: notes(analysis),
+        comparable: checks.is_comparable(),
+        verdict: verdict_summary::summarise(analysis),
+        notes: notes(analysis, &checks),
         largest_differences: largest(analysis),
     }
 }
@@ -123,7 +131,7 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
     }
 }
 
-fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
+fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
     let diff = analysis.diff();
     let of_side = |side: Side| {
         let tree = diff.tree(side);
@@ -131,12 +139,14 @@ fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
             .notes()
             .iter()
             .chain(tree.notes())
+            .chain(&checks.sides[side])
             .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
     };
     let of_both = diff
         .notes()
         .iter()
         .chain(analysis.notes())
+        .chain(&checks.both)
         .map(|note| SideNote { side: None, note: note.clone() });
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }
@@ -173,7 +183,10 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
 }
 
 /// Writes a value as indented JSON with a line end.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }

@@ -6,6 +6,7 @@ mod header;
 mod notes;
 mod pair;
 mod reader;
+mod select;
 mod sparse;
 mod texts;
 mod time;
