@@ -1,14 +1,26 @@
 //! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
 
 mod account;
+mod categories;
 mod intervals;
+mod kernels;
+mod options;
 mod rows;
+mod same_kernels;
+mod stacks;
 mod summaries;
+mod tally;
 
 pub use account::{Account, Measure, Totals};
+pub use categories::{Categories, Category, CategoryId, CategorySource, CategoryTable};
 pub use intervals::{busy_time, newly_busy};
+pub use kernels::{CategoryRow, KernelRow};
+pub use options::AnalysisOptions;
 pub use rows::{Row, RowKind};
+pub use same_kernels::{SameKernelRow, SameKernels};
+pub use stacks::Stack;
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use tally::Tally;
 
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
@@ -24,12 +36,19 @@ pub struct Analysis<'d> {
     /// Row of each accounted call; `u32::MAX` for all others.
     row_of: PerSide<Vec<u32>>,
     account: Account,
+    categories: CategoryTable,
+    options: AnalysisOptions,
     notes: Notes,
 }
 
 impl<'d> Analysis<'d> {
     /// Accounts the time of both traces.
     pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
+        Analysis::with_options(diff, AnalysisOptions::default())
+    }
+
+    /// Accounts the time of both traces, with options.
+    pub fn with_options(diff: &'d TraceDiff<'d>, options: AnalysisOptions) -> Analysis<'d> {
         let measure = Measure::of(diff);
         let (rows, row_of) = rows::assign(diff, measure);
         let account = Account::new(diff, measure, &rows);
@@ -40,7 +59,13 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        Analysis { diff, measure, rows, row_of, account, notes }
+        let categories = CategoryTable::new(diff, measure, &options.categories);
+        Analysis { diff, measure, rows, row_of, account, categories, options, notes }
+    }
+
+    /// The options that the analysis was made with.
+    pub fn options(&self) -> &AnalysisOptions {
+        &self.options
     }
 
     /// What was odd when the time was accounted.

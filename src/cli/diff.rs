@@ -5,7 +5,7 @@ use super::{Outcome, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
-use tracetree::analysis::{Account, Analysis};
+use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
 use tracetree::diff::TraceDiff;
 use tracetree::report::{summarise, write_report};
 use tracetree::trace::Nanos;
@@ -27,6 +27,12 @@ pub(super) struct DiffArgs {
     /// Rows of the table that is printed.
     #[arg(long, value_name = "N", default_value_t = 15)]
     top: usize,
+    /// TOML file with rules for kinds of work, put before the built-in ones.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<PathBuf>,
+    /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv).
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stacks: usize,
     /// Exit with 1 if the structure of the traces differs.
     #[arg(long)]
     exit_code: bool,
@@ -87,11 +93,12 @@ impl Limit {
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let options = analysis_options(args)?;
     let traces = load::pair(paths, console)?;
     let (baseline, candidate) =
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
-    let analysis = Analysis::new(&diff);
+    let analysis = Analysis::with_options(&diff, options);
     write_report(&analysis, &args.output)?;
     let summary = summarise(&analysis);
     let width = console.width();
@@ -108,6 +115,14 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let differs = args.exit_code && summary.points_of_difference > 0;
     let failed = args.fail_on.is_some_and(|limit| limit.is_passed(analysis.account()));
     Ok(if differs || failed { Outcome::Differences } else { Outcome::Done })
+}
+
+fn analysis_options(args: &DiffArgs) -> Result<AnalysisOptions> {
+    let options = AnalysisOptions::default().stacks(args.stacks);
+    Ok(match &args.categories {
+        Some(path) => options.categories(Categories::extended(path)?),
+        None => options,
+    })
 }
 
 #[cfg(test)]

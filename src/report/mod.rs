@@ -4,14 +4,20 @@
 //! place when all of them are complete, so that a failed run leaves no half report. Files in the
 //! target that are not part of a report are left alone.
 
+mod categories_csv;
 mod csv_table;
 mod diff_stats;
 mod folder;
 mod kernel_table;
+mod kernels_csv;
+mod lookups;
 mod merged_tree;
 mod op_map;
+mod same_kernels_csv;
+mod stacks_json;
 mod summaries;
 mod summary;
+mod tally_cells;
 mod uid_table;
 
 pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
@@ -28,12 +34,16 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 8] = [
+const FILES: [ReportFile; 12] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
     ReportFile { name: "diff_stats_names_summary.csv", write: summaries::write_names },
     ReportFile { name: "diff_stats_kernels.csv", write: kernel_table::write },
+    ReportFile { name: "categories.csv", write: categories_csv::write },
+    ReportFile { name: "kernels.csv", write: kernels_csv::write },
+    ReportFile { name: "same_kernels.csv", write: same_kernels_csv::write },
+    ReportFile { name: "stacks.json", write: stacks_json::write },
     ReportFile { name: "uid_map.csv", write: uid_table::write },
     ReportFile { name: "cpu_op_map.json", write: op_map::write },
     ReportFile { name: "summary.json", write: summary::write },

@@ -1,0 +1,104 @@
+//! The accounted events → groups: by kind of work and phase, and by kernel under its op.
+
+use super::{Analysis, Category, CategoryId, Tally};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// All events of one kind of work in one phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CategoryRow {
+    /// The kind of work.
+    pub category: CategoryId,
+    /// The phase, as the caller names it.
+    pub phase: String,
+    /// The events.
+    pub tally: Tally,
+}
+
+/// All events of one name, kind of work and launching op.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelRow {
+    /// Name of the events.
+    pub kernel: String,
+    /// The kind of work, and what it was decided by.
+    pub category: Category,
+    /// Name of the nearest op above; empty where there is none.
+    pub op: String,
+    /// The events.
+    pub tally: Tally,
+}
+
+impl Analysis<'_> {
+    /// The events by kind of work and phase, most time of both sides first, then by name. `phase_of`
+    /// names the phase of an accounted event.
+    pub fn by_category<'p>(&self, phase_of: impl Fn(Side, CallId) -> &'p str) -> Vec<CategoryRow> {
+        let mut groups: BTreeMap<(CategoryId, &str), Tally> = BTreeMap::new();
+        for (side, event) in self.accounted() {
+            let key = (self.category(side, event).id, phase_of(side, event));
+            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
+        }
+        let mut rows: Vec<CategoryRow> = groups
+            .into_iter()
+            .map(|((category, phase), tally)| CategoryRow {
+                category,
+                phase: phase.to_owned(),
+                tally,
+            })
+            .collect();
+        rows.sort_by_cached_key(|row| {
+            let name = self.options().categories.name(row.category).to_owned();
+            (most_time_first(&row.tally), name, row.phase.clone())
+        });
+        rows
+    }
+
+    /// The events by name, kind of work and launching op, most time of both sides first.
+    pub fn by_kernel(&self) -> Vec<KernelRow> {
+        let mut groups: BTreeMap<(&str, &str, Category), Tally> = BTreeMap::new();
+        for (side, event) in self.accounted() {
+            let tree = self.tree(side);
+            let op = self.op_of(side, event).map_or("", |op| tree.name(op));
+            let key = (tree.name(event), op, self.category(side, event));
+            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
+        }
+        let mut rows: Vec<KernelRow> = groups
+            .into_iter()
+            .map(|((kernel, op, category), tally)| KernelRow {
+                kernel: kernel.to_owned(),
+                category,
+                op: op.to_owned(),
+                tally,
+            })
+            .collect();
+        // The sort is stable: of equal times, by name, op and category.
+        rows.sort_by_cached_key(|row| most_time_first(&row.tally));
+        rows
+    }
+
+    /// Time of each side that no evidence assigns a category to.
+    pub fn unclassified(&self) -> PerSide<Nanos> {
+        let mut time = PerSide::default();
+        for (side, event) in self.accounted() {
+            if self.category(side, event).id == CategoryId::UNCLASSIFIED {
+                time[side] += self.time_of(side, event);
+            }
+        }
+        time
+    }
+
+    /// Every accounted event once: row by row, baseline first.
+    pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
+        self.rows().iter().flat_map(|row| {
+            Side::BOTH
+                .into_iter()
+                .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)))
+        })
+    }
+}
+
+pub(super) fn most_time_first(tally: &Tally) -> Reverse<Nanos> {
+    Reverse(tally.total(Side::Baseline) + tally.total(Side::Candidate))
+}
