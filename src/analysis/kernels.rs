@@ -1,6 +1,6 @@
 //! The accounted events → groups: by kind of work and phase, and by kernel under its op.
 
-use super::{Analysis, Category, CategoryId, Tally};
+use super::{Analysis, Category, CategoryId, Row, Tally};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -87,6 +87,37 @@ impl Analysis<'_> {
             }
         }
         time
+    }
+
+    pub(super) fn note_unclassified(&mut self) {
+        let unclassified = |&(side, event): &(Side, CallId)| {
+            self.category(side, event).id == CategoryId::UNCLASSIFIED
+        };
+        let events = self.accounted().filter(unclassified).count() as u64;
+        let (time, totals) = (self.unclassified(), self.account().totals);
+        let share =
+            |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
+        let message = format!(
+            "{events} events ({:.2} % of the time of trace1, {:.2} % of trace2) are of no known kind of work",
+            share(Side::Baseline),
+            share(Side::Candidate)
+        );
+        let hint = "name their kernels or ops in a file for --categories";
+        self.notes.add("UNCLASSIFIED", events, hint, || message);
+    }
+
+    /// Name of the kind of work that most of a row's time is.
+    pub fn row_category(&self, row: &Row) -> &str {
+        let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                *times.entry(self.category(side, event).id).or_default() +=
+                    self.time_of(side, event);
+            }
+        }
+        // Of equal times the category that stands first.
+        let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
+        most.map_or("", |(id, _)| self.options().categories.name(id))
     }
 
     /// Every accounted event once: row by row, baseline first.

@@ -2,6 +2,7 @@
 
 mod account;
 mod categories;
+mod fusion;
 mod intervals;
 mod kernels;
 mod options;
@@ -13,6 +14,7 @@ mod tally;
 
 pub use account::{Account, Measure, Totals};
 pub use categories::{Categories, Category, CategoryId, CategorySource, CategoryTable};
+pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use intervals::{busy_time, newly_busy};
 pub use kernels::{CategoryRow, KernelRow};
 pub use options::AnalysisOptions;
@@ -60,7 +62,10 @@ impl<'d> Analysis<'d> {
             });
         }
         let categories = CategoryTable::new(diff, measure, &options.categories);
-        Analysis { diff, measure, rows, row_of, account, categories, options, notes }
+        let mut analysis =
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes };
+        analysis.note_unclassified();
+        analysis
     }
 
     /// The options that the analysis was made with.

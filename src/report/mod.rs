@@ -8,6 +8,7 @@ mod categories_csv;
 mod csv_table;
 mod diff_stats;
 mod folder;
+mod fusion_csv;
 mod kernel_table;
 mod kernels_csv;
 mod lookups;
@@ -34,7 +35,7 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 12] = [
+const FILES: [ReportFile; 13] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
@@ -43,6 +44,7 @@ const FILES: [ReportFile; 12] = [
     ReportFile { name: "categories.csv", write: categories_csv::write },
     ReportFile { name: "kernels.csv", write: kernels_csv::write },
     ReportFile { name: "same_kernels.csv", write: same_kernels_csv::write },
+    ReportFile { name: "fusion.csv", write: fusion_csv::write },
     ReportFile { name: "stacks.json", write: stacks_json::write },
     ReportFile { name: "uid_map.csv", write: uid_table::write },
     ReportFile { name: "cpu_op_map.json", write: op_map::write },

@@ -37,13 +37,11 @@ struct StackEntry {
 }
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let kernels = analysis.by_kernel().into_iter().map(|row| KernelEntry {
-        cpu_op: row.op,
-        category: analysis.options().categories.name(row.category.id).to_owned(),
-        entry: entry(analysis, row.kernel, &row.tally.events),
-    });
-    let stacks =
-        Stacks { limit: analysis.options().stacks, ops: ops(analysis), kernels: kernels.collect() };
+    let limit = analysis.options().stacks;
+    let stacks = match limit {
+        0 => Stacks { limit, ops: Vec::new(), kernels: Vec::new() },
+        _ => Stacks { limit, ops: ops(analysis), kernels: kernels(analysis) },
+    };
     super::summary::write_json(&stacks, out)
 }
 

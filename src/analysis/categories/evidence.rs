@@ -110,10 +110,14 @@ impl Judge<'_, '_> {
         let tree = self.tree;
         let mut best: Option<usize> = None;
         for above in std::iter::once(call).chain(tree.ancestors(call)) {
-            if tree.kind(above) != CallKind::Op || !is_op(tree.name(above)) {
+            let is_op = above == call || is_op(tree.name(above));
+            if tree.kind(above) != CallKind::Op || !is_op {
                 continue;
             }
             let Some(category) = self.look_up(Role::Op, above) else { continue };
+            if above != call && self.strength(category) == Strength::Host {
+                continue;
+            }
             if best.is_none_or(|best| self.strength(category) > self.strength(best)) {
                 best = Some(category);
             }

@@ -120,17 +120,7 @@ impl Categories {
         self.rules.categories.iter().map(|rule| rule.name.as_str())
     }
 
-    /// The category of an accounted event: `analysis.category(side, event)` looks it up.
-    ///
-    /// ```no_run
-    /// # fn main() -> tracetree::Result<()> {
-    /// # use tracetree::analysis::{Analysis, AnalysisOptions, Categories};
-    /// # let diff: tracetree::diff::TraceDiff<'_> = unimplemented!();
-    /// let options = AnalysisOptions::default().categories(Categories::extended("mine.toml")?);
-    /// let analysis = Analysis::with_options(&diff, options);
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Names of the categories whose work one op of this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules
             .categories

@@ -37,6 +37,8 @@ struct CategoryEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Strength {
+    /// Runs nothing on the GPU: counts for the op's own time on the host only.
+    Host,
     /// Anything may be built of it: copies, pointwise work.
     Weak,
     /// Work of its own that often serves another op: reductions, indexing, activations.

@@ -1,0 +1,132 @@
+//! Rows of the account → nodes where one side needs fewer kernels than the other.
+//!
+//! Structure only. All kernels whose lowest common node is the same are held against each other;
+//! copies and memsets are left out, since libraries and profilers differ in them without reason.
+//!
+//! ```text
+//! Block                       Block
+//! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
+//! └── >> aten::add   2 kernels                                    fused in trace2
+//! ```
+//! A *fusion* is claimed where the node is common to both sides, fewer ops launch fewer kernels on
+//! one side, and every op of the other side is explained by one of them (see `explain`), on at
+//! least two instances. All else is a change of the kernel count.
+
+mod explain;
+mod instances;
+
+pub use explain::Evidence;
+
+use super::{Analysis, Measure};
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use instances::Instance;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// How many instances must show the same before it is called a fusion.
+const ENOUGH: usize = 2;
+
+/// What a change of the kernel count is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelChange {
+    /// This side does in fewer kernels what the other does in several ops.
+    FusedIn(Side, Evidence),
+    /// The counts differ; why is not known.
+    Count,
+}
+
+/// Nodes of one path at which the number of kernels differs in the same way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FusionRow {
+    /// Modules and ops from the thread down to the node, without instance numbers, then the node.
+    pub path: String,
+    /// What the change is.
+    pub change: KernelChange,
+    /// Kernels of one instance on each side.
+    pub kernel_count: PerSide<usize>,
+    /// Names of the kernels of the first instance with their counts, by name.
+    pub kernels: PerSide<BTreeMap<String, u64>>,
+    /// Sum of the kernels' times over the instances that agree.
+    pub time: PerSide<Nanos>,
+    /// Nodes of this path with kernels on both sides.
+    pub instances: usize,
+    /// Those of them with these kernel counts and this change.
+    pub agreeing: usize,
+    /// The first of them.
+    pub first: MergedId,
+}
+
+impl FusionRow {
+    /// Candidate − baseline of the times.
+    pub fn difference(&self) -> Nanos {
+        self.time.candidate - self.time.baseline
+    }
+}
+
+/// What makes two instances agree.
+type Group<'a> = (&'a str, PerSideKey, KernelChange);
+type PerSideKey = (usize, usize);
+
+impl Analysis<'_> {
+    /// Where the number of kernels differs: largest difference of time first, then by path.
+    pub fn fusions(&self) -> Vec<FusionRow> {
+        if self.measure() != Measure::GpuTime {
+            return Vec::new();
+        }
+        let instances = instances::find(self);
+        let mut of_path: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
+        for instance in &instances {
+            *of_path.entry(&instance.path).or_default() += 1;
+            let counts = instance.counts();
+            if counts.baseline != counts.candidate {
+                let key = (counts.baseline, counts.candidate);
+                groups.entry((&instance.path, key, instance.change)).or_default().push(instance);
+            }
+        }
+        let mut rows: Vec<FusionRow> = groups
+            .into_iter()
+            .map(|((path, _, change), group)| row(self, change, &group, of_path[path]))
+            .collect();
+        rows.sort_by(|a, b| order(a).cmp(&order(b)));
+        rows
+    }
+}
+
+fn order(row: &FusionRow) -> impl Ord + '_ {
+    let counts = (row.kernel_count.baseline, row.kernel_count.candidate);
+    (Reverse(row.difference().abs()), &row.path, counts, row.change, row.first)
+}
+
+fn row(
+    analysis: &Analysis<'_>,
+    change: KernelChange,
+    group: &[&Instance],
+    instances: usize,
+) -> FusionRow {
+    let first = group[0];
+    let time = |side: Side| {
+        let events = group.iter().flat_map(|instance| &instance.kernels[side]);
+        events.map(|&event| analysis.time_of(side, event)).sum()
+    };
+    FusionRow {
+        path: first.path.clone(),
+        change: if group.len() < ENOUGH { KernelChange::Count } else { change },
+        kernel_count: first.counts(),
+        kernels: PerSide::from_fn(|side| names(analysis, first, side)),
+        time: PerSide::from_fn(time),
+        instances,
+        agreeing: group.len(),
+        first: first.node,
+    }
+}
+
+fn names(analysis: &Analysis<'_>, instance: &Instance, side: Side) -> BTreeMap<String, u64> {
+    let mut names = BTreeMap::new();
+    for &event in &instance.kernels[side] {
+        *names.entry(analysis.tree(side).name(event).to_owned()).or_default() += 1;
+    }
+    names
+}
