@@ -1,18 +1,20 @@
 //! `fusion.csv`: one line for each place where one side needs fewer kernels than the other.
 
-use super::csv_table::CsvTable;
+use super::csv_table::{CsvTable, name_list};
 use crate::analysis::{Analysis, FusionRow, KernelChange};
 use crate::side::Side;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 16] = [
     "path",
     "change",
     "fused_in",
     "evidence",
     "kernel_count_trace1",
     "kernel_count_trace2",
+    "ops_trace1",
+    "ops_trace2",
     "kernels_trace1",
     "kernels_trace2",
     "total_us_trace1",
@@ -40,6 +42,8 @@ fn cells(row: &FusionRow) -> Vec<String> {
     let mut cells =
         vec![row.path.clone(), change.to_owned(), fused_in.to_owned(), evidence.to_owned()];
     cells.extend(Side::BOTH.map(|side| row.kernel_count[side].to_string()));
+    let names = |side: Side| row.ops[side].iter().map(String::as_str).collect::<Vec<_>>();
+    cells.extend(Side::BOTH.map(|side| name_list(&names(side))));
     cells.extend(Side::BOTH.map(|side| json(&row.kernels[side])));
     cells.extend(Side::BOTH.map(|side| row.time[side].to_string()));
     cells.push(row.difference().to_string());

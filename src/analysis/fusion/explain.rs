@@ -7,7 +7,9 @@
 //! - its name: all its words stand in the name of the other side's op or kernel, as in the list of
 //!   ops that compilers name a kernel after (`aten::mul` ← `triton_poi_fused_add_mul_0`), or
 //! - its kind of work: the short side's kind *replaces* those of the long side, all of them being
-//!   there (`attention` ← `gemm`, `softmax`, `gemm`); `replaces` in the category rules.
+//!   there (`attention` ← `gemm`, `softmax`, `gemm`); `replaces` in the category rules, or
+//! - its shapes: one op of the same name takes inputs that are shared or add up
+//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`).
 //!
 //! Ops of copies need no explanation: not to copy is what fusing is for.
 
@@ -27,24 +29,30 @@ pub enum Evidence {
     Names,
     /// A kind of work that is made of the others.
     Kinds,
+    /// One op whose inputs are those of several ops of its name put together.
+    Shapes,
 }
 
 impl Evidence {
-    /// As tables write it: `names`, `kinds`.
+    /// As tables write it: `names`, `kinds`, `shapes`.
     pub fn label(self) -> &'static str {
         match self {
             Evidence::Names => "names",
             Evidence::Kinds => "kinds",
+            Evidence::Shapes => "shapes",
         }
     }
 }
 
 /// What launches: an op, or a GPU event without one.
+#[derive(Clone)]
 struct Leaf<'a> {
     /// Words of the op without its namespace; of the kernel where there is no op.
     op: Words,
     /// Words of the op and of its kernels.
     all: Words,
+    /// Number of elements of each input; `None` where not recorded.
+    inputs: Option<Vec<i64>>,
     kind: &'a str,
     replaces: Vec<&'a str>,
 }
@@ -95,9 +103,18 @@ fn leaf<'a>(analysis: &'a Analysis<'_>, side: Side, call: CallId, kernels: &[Cal
     Leaf {
         op: Words::of(op),
         all: Words::of(&format!("{op} {}", stems.join(" "))),
+        inputs: inputs(analysis, side, call),
         kind: analysis.options().categories.name(category),
         replaces: analysis.options().categories.replaced_by(category),
     }
+}
+
+/// Number of elements of each input of an op.
+fn inputs(analysis: &Analysis<'_>, side: Side, call: CallId) -> Option<Vec<i64>> {
+    let tree = analysis.tree(side);
+    let dims = tree.trace().text(tree.arguments(call)?.dims);
+    let dims: Vec<Vec<i64>> = serde_json::from_str(dims).ok()?;
+    Some(dims.iter().map(|dims| if dims.is_empty() { 0 } else { dims.iter().product() }).collect())
 }
 
 fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<Evidence> {
@@ -108,11 +125,40 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<Evidence> {
     }
     let by_name = |short: &Leaf<'_>, long: &Leaf<'_>| short.all.contain_all(&long.op);
     let all_named = to_explain.iter().all(|long| short.iter().any(|short| by_name(short, long)))
-        && short.iter().all(|short| to_explain.iter().any(|long| by_name(short, long)));
+        && short.iter().all(|short| to_explain.iter().any(|long| by_name(short, long)))
+        && to_explain.iter().all(|leaf| runs_no_more_often(leaf, &to_explain, short));
+    if put_together(short, long) {
+        return Some(Evidence::Shapes);
+    }
     if all_named {
         return Some(Evidence::Names);
     }
     short.iter().all(|short| replaces(short, &to_explain)).then_some(Evidence::Kinds)
+}
+
+/// Whether the long side has no more calls of an op than the short one, where that has it too: an op
+/// that keeps its name explains one call, not three.
+fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
+    let of_short = short.iter().filter(|other| other.op == leaf.op).count();
+    let of_long = long.iter().filter(|other| other.op == leaf.op).count();
+    of_short == 0 || of_long <= of_short
+}
+
+/// Whether the long side runs one op several times on inputs that the short side takes at once: each
+/// input is the same for all, or that of the short side is the sum of the others.
+fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
+    let [short] = short else { return false };
+    let Some(whole) = &short.inputs else { return false };
+    let parts: Option<Vec<&Vec<i64>>> = long
+        .iter()
+        .map(|leaf| {
+            leaf.inputs.as_ref().filter(|part| leaf.op == short.op && part.len() == whole.len())
+        })
+        .collect();
+    let Some(parts) = parts else { return false };
+    let shared = |at: usize| parts.iter().all(|part| part[at] == whole[at]);
+    let summed = |at: usize| parts.iter().map(|part| part[at]).sum::<i64>() == whole[at];
+    (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
 /// Whether the long side is made of the kinds of work that `short` replaces, and has them all.
@@ -140,18 +186,25 @@ pub(super) fn absorbed(
     if of_row.as_ref().map(Vec::is_empty) != PerSide::new(false, false) {
         return None;
     }
-    // What the partner's names say, and those on this side do not.
-    let words = |side: Side| leaves(analysis, side, &of_row[side]);
-    let said = |leaves: &[Leaf<'_>], op: &Words| leaves.iter().any(|leaf| leaf.all.contain_all(op));
-    let (here, there) = (words(side), words(side.other()));
+    let (here, there) = (
+        leaves(analysis, side, &of_row[side]),
+        leaves(analysis, side.other(), &of_row[side.other()]),
+    );
     let absorbed = leaves(analysis, side, kernels);
-    let is_absorbed = absorbed.iter().all(|leaf| said(&there, &leaf.op) && !said(&here, &leaf.op));
-    if !is_absorbed {
-        return None;
-    }
+    let evidence = match absorbed.iter().all(|leaf| only_there(&leaf.op, &here, &there)) {
+        true => Evidence::Names,
+        false if put_together(&there, &[here, absorbed].concat()) => Evidence::Shapes,
+        false => return None,
+    };
     of_row[side].extend(kernels);
     of_row[side].sort_unstable();
-    Some((of_row, KernelChange::FusedIn(side.other(), Evidence::Names)))
+    Some((of_row, KernelChange::FusedIn(side.other(), evidence)))
+}
+
+/// Whether the names of the partner say this op, and those on this side do not.
+fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
+    let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
+    said(there) && !said(here)
 }
 
 /// The kernel launched right before these, or right after them, on the same thread.

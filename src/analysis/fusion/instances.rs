@@ -9,11 +9,13 @@ use crate::trace::Category;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;
 
-/// A common node with kernels on both sides.
+/// A common node with kernels on both sides, or one stretch of what differs below it.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) node: MergedId,
     pub(super) path: String,
+    /// Names of the ops that launch on each side, in order.
+    pub(super) ops: PerSide<Vec<String>>,
     /// In the order of their launches.
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
@@ -27,38 +29,68 @@ impl Instance {
 
 /// All instances, in the order of the merged tree.
 pub(super) fn find(analysis: &Analysis<'_>) -> Vec<Instance> {
-    let nodes = kernels_of_nodes(analysis);
     let mut paths = Paths { analysis, known: BTreeMap::new() };
-    nodes
+    kernels_of_nodes(analysis)
         .into_iter()
-        .filter_map(|(node, kernels)| {
-            let (kernels, change) = match kernels.as_ref().map(Vec::is_empty) {
-                PerSide { baseline: false, candidate: false } => {
-                    let change = explain::change(analysis, &kernels);
-                    (kernels, change)
-                }
-                PerSide { baseline: true, candidate: false } => {
-                    explain::absorbed(analysis, Side::Candidate, &kernels.candidate)?
-                }
-                PerSide { baseline: false, candidate: true } => {
-                    explain::absorbed(analysis, Side::Baseline, &kernels.baseline)?
-                }
-                PerSide { baseline: true, candidate: true } => return None,
-            };
-            Some(Instance { node, path: paths.of(node), kernels, change })
+        .filter_map(|((node, _), kernels)| {
+            let (kernels, change) = judge(analysis, kernels)?;
+            let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
+            Some(Instance { node, path: paths.of(node), ops, kernels, change })
+        })
+        .filter(|instance| {
+            // Below a bare thread all sorts of work meet: a mere count says nothing there.
+            instance.change != KernelChange::Count || !is_thread(analysis, instance.node)
         })
         .collect()
 }
 
-/// The kernels at each lowest common node, by launch.
-fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<MergedId, PerSide<Vec<CallId>>> {
-    let mut nodes: BTreeMap<MergedId, PerSide<Vec<CallId>>> = BTreeMap::new();
+/// What the kernels of both sides at a node are to each other, with those that explain them.
+fn judge(
+    analysis: &Analysis<'_>,
+    kernels: PerSide<Vec<CallId>>,
+) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
+    match (kernels.baseline.as_slice(), kernels.candidate.as_slice()) {
+        ([], []) => None,
+        ([], only) => explain::absorbed(analysis, Side::Candidate, only),
+        (only, []) => explain::absorbed(analysis, Side::Baseline, only),
+        (_, _) => {
+            let change = explain::change(analysis, &kernels);
+            Some((kernels, change))
+        }
+    }
+}
+
+fn op_names(analysis: &Analysis<'_>, side: Side, kernels: &[CallId]) -> Vec<String> {
+    let mut calls: Vec<CallId> =
+        kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
+    calls.dedup();
+    calls.into_iter().map(|call| analysis.diff().plain_name(side, call).into_owned()).collect()
+}
+
+fn is_thread(analysis: &Analysis<'_>, node: MergedId) -> bool {
+    kind(analysis, node) == Some(CallKind::Thread)
+}
+
+fn kind(analysis: &Analysis<'_>, node: MergedId) -> Option<CallKind> {
+    let call = analysis.diff().merged().node(node).call(Side::Baseline)?;
+    Some(analysis.tree(Side::Baseline).kind(call))
+}
+
+/// A lowest common node, and which of the stretches between its common children.
+type Place = (MergedId, u32);
+
+/// The kernels at each place, by launch.
+fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
+    let stretches = stretches(analysis);
+    let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
         let Some(node) = row.lowest_common else { continue };
-        let kernels = nodes.entry(node).or_default();
         for side in Side::BOTH {
-            kernels[side]
-                .extend(row.events[side].iter().filter(|&&event| is_kernel(analysis, side, event)));
+            for &event in row.events[side].iter().filter(|&&event| is_kernel(analysis, side, event))
+            {
+                let stretch = stretch(analysis, &stretches, node, side, event);
+                nodes.entry((node, stretch)).or_default()[side].push(event);
+            }
         }
     }
     for kernels in nodes.values_mut() {
@@ -67,6 +99,56 @@ fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<MergedId, PerSide<Vec<C
         kernels.candidate.sort_unstable();
     }
     nodes
+}
+
+/// For each node, how many common nodes with GPU work stand before it below the same parent.
+///
+/// ```text
+/// forward
+/// ├── >> aten::mul        0
+/// ├── << triton_…         0
+/// ├── aten::mm
+/// └── >> aten::gelu       1
+/// ```
+fn stretches(analysis: &Analysis<'_>) -> Vec<u32> {
+    let diff = analysis.diff();
+    let mut common_children = vec![0; diff.merged().len()];
+    let mut stretches = Vec::with_capacity(diff.merged().len());
+    for (id, node) in diff.merged().nodes() {
+        let parent = diff.merged().parent(id);
+        stretches.push(parent.map_or(0, |parent| common_children[parent.index()]));
+        let is_common = Side::BOTH.iter().all(|&side| {
+            node.call(side).is_some_and(|call| {
+                diff.relation(side, call).is_common() && diff.tree(side).is_gpu_path(call)
+            })
+        });
+        if let Some(parent) = parent.filter(|_| is_common) {
+            common_children[parent.index()] += 1;
+        }
+    }
+    stretches
+}
+
+/// The stretch below a frame or thread that an event stands in; all of an op is one stretch.
+fn stretch(
+    analysis: &Analysis<'_>,
+    stretches: &[u32],
+    node: MergedId,
+    side: Side,
+    event: CallId,
+) -> u32 {
+    if !matches!(kind(analysis, node), Some(CallKind::Frame | CallKind::Thread)) {
+        return 0;
+    }
+    let merged = analysis.diff().merged();
+    let mut below = merged.of(side, event);
+    while let Some(parent) = merged.parent(below) {
+        if parent == node {
+            return stretches[below.index()];
+        }
+        below = parent;
+    }
+    0
 }
 
 /// Whether an event is a kernel and neither copies nor sets memory.

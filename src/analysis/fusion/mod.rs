@@ -1,7 +1,8 @@
 //! Rows of the account → nodes where one side needs fewer kernels than the other.
 //!
-//! Structure only. All kernels whose lowest common node is the same are held against each other;
-//! copies and memsets are left out, since libraries and profilers differ in them without reason.
+//! Structure only. All kernels whose lowest common node is the same are held against each other, for
+//! each stretch between two common children of that node where it is no op. Copies and memsets are
+//! left out, since libraries and profilers differ in them without reason.
 //!
 //! ```text
 //! Block                       Block
@@ -46,11 +47,13 @@ pub struct FusionRow {
     pub change: KernelChange,
     /// Kernels of one instance on each side.
     pub kernel_count: PerSide<usize>,
+    /// Names of the ops that launch them, in order; of the kernels where there is no op.
+    pub ops: PerSide<Vec<String>>,
     /// Names of the kernels of the first instance with their counts, by name.
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Sum of the kernels' times over the instances that agree.
     pub time: PerSide<Nanos>,
-    /// Nodes of this path with kernels on both sides.
+    /// Nodes of this path with kernels on both sides, launched by these ops.
     pub instances: usize,
     /// Those of them with these kernel counts and this change.
     pub agreeing: usize,
@@ -65,9 +68,8 @@ impl FusionRow {
     }
 }
 
-/// What makes two instances agree.
-type Group<'a> = (&'a str, PerSideKey, KernelChange);
-type PerSideKey = (usize, usize);
+/// Where instances are: path and the ops that launch on each side.
+type Place<'a> = (&'a str, &'a [String], &'a [String]);
 
 impl Analysis<'_> {
     /// Where the number of kernels differs: largest difference of time first, then by path.
@@ -76,23 +78,29 @@ impl Analysis<'_> {
             return Vec::new();
         }
         let instances = instances::find(self);
-        let mut of_path: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
+        let mut of_place: BTreeMap<Place<'_>, usize> = BTreeMap::new();
+        let mut groups: BTreeMap<(Place<'_>, (usize, usize), KernelChange), Vec<&Instance>> =
+            BTreeMap::new();
         for instance in &instances {
-            *of_path.entry(&instance.path).or_default() += 1;
+            let place = place(instance);
+            *of_place.entry(place).or_default() += 1;
             let counts = instance.counts();
             if counts.baseline != counts.candidate {
-                let key = (counts.baseline, counts.candidate);
-                groups.entry((&instance.path, key, instance.change)).or_default().push(instance);
+                let key = (place, (counts.baseline, counts.candidate), instance.change);
+                groups.entry(key).or_default().push(instance);
             }
         }
         let mut rows: Vec<FusionRow> = groups
             .into_iter()
-            .map(|((path, _, change), group)| row(self, change, &group, of_path[path]))
+            .map(|((place, _, change), group)| row(self, change, &group, of_place[&place]))
             .collect();
         rows.sort_by(|a, b| order(a).cmp(&order(b)));
         rows
     }
+}
+
+fn place(instance: &Instance) -> Place<'_> {
+    (&instance.path, &instance.ops.baseline, &instance.ops.candidate)
 }
 
 fn order(row: &FusionRow) -> impl Ord + '_ {
@@ -115,6 +123,7 @@ fn row(
         path: first.path.clone(),
         change: if group.len() < ENOUGH { KernelChange::Count } else { change },
         kernel_count: first.counts(),
+        ops: first.ops.clone(),
         kernels: PerSide::from_fn(|side| names(analysis, first, side)),
         time: PerSide::from_fn(time),
         instances,
