@@ -33,38 +33,41 @@ pub(super) struct Gap<'a, 'b, 't> {
 
 impl<'b> Gap<'_, 'b, '_> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
+    ///
+    /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
-        let mut found = false;
-        let runs = PerSide::from_fn(|side| {
-            let mut run = Vec::new();
-            for (at, &call) in self.runs[side].iter().enumerate() {
-                match self.is_wrapper(side, at, call, &all[side.other()]) {
-                    true => run.extend(self.outlines[side].children(call)),
-                    false => run.push(call),
-                }
-                found |= run.last() != Some(&call);
-            }
-            run
+        let gains = PerSide::from_fn(|side| {
+            let runs = self.runs;
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &all[side.other()]);
+            runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
         });
-        found.then_some(runs)
+        let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
+        let opens = |gain: &Option<u32>| gain.is_some_and(|gain| gain > 0 || *most == 0);
+        Some(PerSide::from_fn(|side| {
+            let children = |&call: &u32| self.outlines[side].children(call);
+            let calls = self.runs[side].iter().zip(&gains[side]);
+            calls.flat_map(|(call, gain)| if opens(gain) { children(call) } else { vec![*call] }).collect()
+        }))
     }
 
-    fn is_wrapper(&mut self, side: Side, at: usize, call: u32, wanted: &[(u32, u32)]) -> bool {
+    /// How many more tokens are paired if the call is opened than if it is kept and renamed;
+    /// `None` where it must not be opened.
+    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: &[(u32, u32)]) -> Option<u32> {
         let outline = self.outlines[side];
         let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
         if !host || !outline.has_children(call) {
-            return false;
+            return None;
         }
         let inner = self.bags.below(side, call);
         let opened = common(&inner, wanted);
         // Small change: neither most of what the call holds nor most of what the other side wants.
-        if 2 * opened < size(&inner) && 2 * opened < size(wanted) {
-            return false;
+        if opened == 0 || (2 * opened < size(&inner) && 2 * opened < size(wanted)) {
+            return None;
         }
         let partners = self.possible_partners(side, at);
-        opened > 0
-            && !partners.iter().any(|&other| self.rename_worth(side, call, other, &inner) >= opened)
+        let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, &inner)).max();
+        opened.checked_sub(kept.unwrap_or(0))
     }
 
     /// The calls of the other run around the same place.
@@ -146,13 +149,25 @@ impl<'b> Gap<'_, 'b, '_> {
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
         let alike = same_arguments || self.names_are_alike(a, b);
         let agrees = match larger {
-            0 => same_arguments,
+            0 => same_arguments || self.is_alone_with_variant(a, b),
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
         match agrees {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
             false => 0,
         }
+    }
+
+    /// Whether two calls of which nothing is known but their names stand alone in the gap, and
+    /// one name extends the other.
+    fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
+        let stem = |name: &str| {
+            let last = name.rsplit("::").next().unwrap_or(name);
+            last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
+        };
+        let alone = self.runs.baseline.len() == 1 && self.runs.candidate.len() == 1;
+        let first = stem(self.trees.baseline.name(CallId(a)));
+        alone && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
     }
 
     /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
@@ -194,6 +209,10 @@ impl Compare for Gap<'_, '_, '_> {
 
     fn score(&mut self, a: usize, b: usize) -> i64 {
         self.evidence(self.runs.baseline[a], self.runs.candidate[b])
+    }
+
+    fn is_pair(&self, _: usize, _: usize) -> bool {
+        true
     }
 
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {

@@ -58,7 +58,7 @@ struct Aligner<'a, 't> {
     queue: Vec<(u32, u32)>,
 }
 
-impl Aligner<'_, '_> {
+impl<'a, 't> Aligner<'a, 't> {
     fn is_free(&self, side: Side, call: u32) -> bool {
         self.pairing.partners[side][call as usize] == NONE
     }
@@ -118,19 +118,23 @@ impl Aligner<'_, '_> {
 
     /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
-        let mut left_over: PerSide<Vec<u32>> = PerSide::default();
+        let mut gaps = Vec::new();
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
-            if !lists.baseline.is_empty() && !lists.candidate.is_empty() {
-                for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
-                    self.fill_gap(gap, &mut work, &mut left_over);
+            for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
+                match self.opened(&gap) {
+                    Some(opened) => work.push(opened),
+                    None => gaps.push(gap),
                 }
-            } else {
-                left_over.baseline.extend(lists.baseline);
-                left_over.candidate.extend(lists.candidate);
             }
         }
-        self.pair_moved(left_over);
+        // What equals a call elsewhere has moved; only then may it be another under a new name.
+        let left_over = PerSide::from_fn(|side| {
+            gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect::<Vec<u32>>()
+        });
+        self.pair_moved(&left_over, moves::Likeness::Equal);
+        self.pair_renamed(&gaps);
+        self.pair_moved(&left_over, moves::Likeness::Similar);
         self.bags.clear();
     }
 
@@ -184,36 +188,37 @@ impl Aligner<'_, '_> {
         })
     }
 
-    fn fill_gap(
-        &mut self,
-        gap: PerSide<Vec<u32>>,
-        work: &mut Vec<PerSide<Vec<u32>>>,
-        left_over: &mut PerSide<Vec<u32>>,
-    ) {
-        let mut renamed = Vec::new();
-        if !gap.baseline.is_empty() && !gap.candidate.is_empty() {
-            let mut view = gaps::Gap {
-                trees: self.trees,
-                outlines: self.outlines,
-                bags: &mut self.bags,
-                runs: gap.as_ref().map(Vec::as_slice),
-            };
-            let variants = view.variants();
-            if !variants.is_empty() {
-                work.push(self.pair_variants(&gap, &variants));
-                return;
-            }
-            if let Some(opened) = view.opened() {
-                work.push(opened);
-                return;
-            }
-            renamed = view.renamed();
+    /// The gap with its wrappers opened, or with the variants of one op opened that it pairs.
+    fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
+        if gap.baseline.is_empty() || gap.candidate.is_empty() {
+            return None;
         }
-        for (a, b) in renamed {
-            self.pair_in_place(a, b);
+        let mut view = self.view(gap);
+        let variants = view.variants();
+        match variants.is_empty() {
+            true => view.opened(),
+            false => Some(self.pair_variants(gap, &variants)),
         }
-        for side in Side::BOTH {
-            left_over[side].extend(gap[side].iter().filter(|&&call| self.is_free(side, call)));
+    }
+
+    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's, 't> {
+        gaps::Gap {
+            trees: self.trees,
+            outlines: self.outlines,
+            bags: &mut self.bags,
+            runs: gap.as_ref().map(Vec::as_slice),
+        }
+    }
+
+    /// Pairs renamed calls within each gap.
+    fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
+        for gap in gaps {
+            let free = PerSide::from_fn(|side| {
+                gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
+            });
+            for (a, b) in self.view(&free).renamed() {
+                self.pair_in_place(a, b);
+            }
         }
     }
 }

@@ -1,47 +1,130 @@
 //! What is left over below one pair and stands out of order: moved calls.
+//!
+//! Equal subtrees first, then those equal but for kernel names, then those of one key that share at
+//! least half of what is below them. Among several, those that stand nearest to each other.
 
 use super::Aligner;
-use crate::diff::Relation;
+use crate::diff::bags::common;
+use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+
+/// Up to this many pairs of one token are weighed against each other; more are paired in order.
+const WEIGHED_PAIRS: usize = 1 << 12;
+
+/// A call that is left over, and where it stands in the preorder of the baseline.
+#[derive(Clone, Copy)]
+struct Lost {
+    call: u32,
+    place: u32,
+}
+
+/// How alike two calls must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    /// Equal subtrees, kernel names left aside.
+    Equal,
+    /// Equal keys, and half of what is below.
+    Similar,
+}
 
 impl Aligner<'_, '_> {
-    /// Pairs equal subtrees of the two lists, then those equal in key and arguments.
-    pub(super) fn pair_moved(&mut self, left_over: PerSide<Vec<u32>>) {
+    /// Pairs calls of the two lists that moved.
+    pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
         }
-        let exact = |me: &Self, side: Side, call: u32| me.outlines[side].exact[call as usize];
-        let shape = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
-        self.pair_by(&left_over, exact);
-        self.pair_by(&left_over, shape);
-    }
-
-    /// Pairs free calls of equal token, first with first.
-    fn pair_by(&mut self, lists: &PerSide<Vec<u32>>, token: impl Fn(&Self, Side, u32) -> u64) {
-        let mut waiting: FxHashMap<u64, VecDeque<u32>> = FxHashMap::default();
-        for &call in lists.candidate.iter().filter(|&&call| self.may_move(Side::Candidate, call)) {
-            waiting.entry(token(self, Side::Candidate, call)).or_default().push_back(call);
-        }
-        for &call in &lists.baseline {
-            if !self.may_move(Side::Baseline, call) {
-                continue;
+        let lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
+        match likeness {
+            Likeness::Equal => {
+                self.pair_by(&lost, |me, side, call| me.outlines[side].exact[call as usize]);
+                self.pair_by(&lost, |me, side, call| me.outlines[side].shape[call as usize]);
             }
-            let partner =
-                waiting.get_mut(&token(self, Side::Baseline, call)).and_then(VecDeque::pop_front);
-            if let Some(partner) = partner {
-                self.pair(call, partner, Relation::Moved);
-            }
+            Likeness::Similar => self
+                .pair_by(&lost, |me, side, call| u64::from(me.outlines[side].keys[call as usize].0)),
         }
     }
 
-    /// Launches and GPU events are paired by their place, not found again elsewhere.
-    fn may_move(&self, side: Side, call: u32) -> bool {
+    /// The calls that may have moved. Launches and GPU events are paired by their place only.
+    fn lost(&self, side: Side, left_over: &[u32]) -> Vec<Lost> {
         let outline = self.outlines[side];
-        self.is_free(side, call)
-            && !outline.is_gpu(call)
-            && !outline.is_query(call)
-            && !outline.is_launch(call)
+        let mut calls: Vec<u32> = left_over
+            .iter()
+            .copied()
+            .filter(|&call| !outline.is_gpu(call) && !outline.is_query(call) && !outline.is_launch(call))
+            .collect();
+        calls.sort_unstable();
+        let places = self.places(side, &calls);
+        calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
+    }
+
+    /// Where calls of one side stand in the baseline: behind the partner of the call before them.
+    fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
+        if side == Side::Baseline {
+            return calls.to_vec();
+        }
+        let mut place = 0;
+        let mut next = calls.first().copied().unwrap_or(0).saturating_sub(1);
+        calls
+            .iter()
+            .map(|&call| {
+                for before in next..call {
+                    match self.pairing.partners.candidate[before as usize] {
+                        NONE => {}
+                        partner => place = partner,
+                    }
+                }
+                next = call;
+                place
+            })
+            .collect()
+    }
+
+    /// Pairs free calls of equal token, nearest first.
+    fn pair_by(&mut self, lost: &PerSide<Vec<Lost>>, token: impl Fn(&Self, Side, u32) -> u64) {
+        let mut waiting: FxHashMap<u64, Vec<Lost>> = FxHashMap::default();
+        for &lost in lost.candidate.iter().filter(|lost| self.is_free(Side::Candidate, lost.call)) {
+            waiting.entry(token(self, Side::Candidate, lost.call)).or_default().push(lost);
+        }
+        let mut groups: Vec<(Vec<Lost>, Vec<Lost>)> = Vec::new();
+        let mut group_of: FxHashMap<u64, usize> = FxHashMap::default();
+        for &lost in lost.baseline.iter().filter(|lost| self.is_free(Side::Baseline, lost.call)) {
+            let token = token(self, Side::Baseline, lost.call);
+            if let Some(theirs) = waiting.remove(&token) {
+                group_of.insert(token, groups.len());
+                groups.push((Vec::new(), theirs));
+            }
+            if let Some(&group) = group_of.get(&token) {
+                groups[group].0.push(lost);
+            }
+        }
+        for (mine, theirs) in groups {
+            self.pair_group(&mine, &theirs);
+        }
+    }
+
+    fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost]) {
+        let mut pairs: Vec<(Lost, Lost)> = match mine.len() * theirs.len() <= WEIGHED_PAIRS {
+            true => mine.iter().flat_map(|&a| theirs.iter().map(move |&b| (a, b))).collect(),
+            false => mine.iter().copied().zip(theirs.iter().copied()).collect(),
+        };
+        pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
+        for (a, b) in pairs {
+            let free = self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
+            if free && self.is_alike(a.call, b.call) {
+                self.pair(a.call, b.call, Relation::Moved);
+            }
+        }
+    }
+
+    /// Whether the subtrees of two calls share at least half of their evidence.
+    fn is_alike(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        if x.shape[a as usize] == y.shape[b as usize] {
+            return true;
+        }
+        let bag = self.bags.of(Side::Baseline, a);
+        let shared = common(&bag, &self.bags.of(Side::Candidate, b));
+        2 * shared >= x.weight(a).max(y.weight(b))
     }
 }

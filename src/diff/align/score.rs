@@ -5,8 +5,8 @@ use crate::diff::bags::{Bags, common};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallTree};
-use rustc_hash::FxHashMap;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// Worth of one common token.
@@ -17,6 +17,9 @@ const EXACT: i64 = 3 * TOKEN;
 const ARGUMENTS: i64 = 32;
 /// Worth of the same name to the letter, such as `nn.Module: Linear_3`; breaks ties only.
 const NAME: i64 = 4;
+/// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
+/// call and its renamed self. Less than any pair, but it makes the gap open where both are.
+const AFFINITY: i64 = TOKEN / 4;
 /// Worth of pairing two runtime calls without GPU work.
 const QUERY: i64 = 8;
 
@@ -28,6 +31,8 @@ pub(super) struct Siblings<'a, 'b, 't> {
     pub(super) lists: PerSide<&'b [u32]>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: FxHashMap<Key, bool>,
+    /// Whether nothing in the other list equals an element.
+    novel: PerSide<Vec<bool>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
 }
@@ -41,7 +46,8 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         launched_together: bool,
     ) -> Self {
         let launches_agree = launches_agree(outlines, lists);
-        Siblings { trees, outlines, bags, lists, launches_agree, launched_together }
+        let novel = PerSide::from_fn(|side| novel(outlines, lists, side));
+        Siblings { trees, outlines, bags, lists, launches_agree, novel, launched_together }
     }
 
     fn calls(&self, a: usize, b: usize) -> (u32, u32) {
@@ -86,6 +92,32 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             + if same_name { NAME } else { 0 }
     }
 
+    /// What two calls of different keys share, where at least one of them is new in its list.
+    fn affinity(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        if !self.novel.baseline[i] && !self.novel.candidate[j] {
+            return 0;
+        }
+        match (x.kinds[a as usize], y.kinds[b as usize]) {
+            (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
+                if x.gpu_path[a as usize] == y.gpu_path[b as usize] =>
+            {
+                AFFINITY * self.common(a, b)
+            }
+            // A launch whose op is gone stands where the op was.
+            (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
+            (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
+            _ => 0,
+        }
+    }
+
+    /// What two calls share, where that is all of `weight`.
+    fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
+        let shared = self.common(a, b);
+        if shared == i64::from(weight) { AFFINITY * shared } else { 0 }
+    }
+
     fn common(&mut self, a: u32, b: u32) -> i64 {
         let bag = self.bags.of(Side::Baseline, a);
         i64::from(common(&bag, &self.bags.of(Side::Candidate, b)))
@@ -103,14 +135,20 @@ impl Compare for Siblings<'_, '_, '_> {
         x.exact[a as usize] == y.exact[b as usize]
     }
 
-    fn score(&mut self, a: usize, b: usize) -> i64 {
-        let (a, b) = self.calls(a, b);
+    fn is_pair(&self, i: usize, j: usize) -> bool {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        x.keys[a as usize] == y.keys[b as usize] || (x.is_gpu(a) && y.is_gpu(b))
+    }
+
+    fn score(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.is_gpu(a) && y.is_gpu(b) {
             return self.score_gpu(a, b);
         }
         if x.keys[a as usize] != y.keys[b as usize] {
-            return 0;
+            return self.affinity(i, j);
         }
         if x.is_query(a) || y.is_query(b) {
             return QUERY;
@@ -146,6 +184,14 @@ impl Compare for Siblings<'_, '_, '_> {
         }
         chosen
     }
+}
+
+/// For each element of one list, whether no element of the other equals it.
+fn novel(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>, side: Side) -> Vec<bool> {
+    let exact = |side: Side, call: u32| outlines[side].exact[call as usize];
+    let other = side.other();
+    let known: FxHashSet<u64> = lists[other].iter().map(|&call| exact(other, call)).collect();
+    lists[side].iter().map(|&call| !known.contains(&exact(side, call))).collect()
 }
 
 /// Number of tokens that two lists share, as multisets.

@@ -33,8 +33,11 @@ pub(super) trait Compare {
     fn lengths(&self) -> (usize, usize);
     /// Whether two elements are equal beyond doubt, so that they can be trimmed at the ends.
     fn equal(&mut self, a: usize, b: usize) -> bool;
-    /// How much pairing two elements is worth; 0 where they cannot be paired.
+    /// How much it is worth that two elements stand opposite each other; 0 where it is nothing.
     fn score(&mut self, a: usize, b: usize) -> i64;
+    /// Whether elements that stand opposite each other are a pair. A call and the wrapper around
+    /// it are none, but the gap must open where both of them are.
+    fn is_pair(&self, a: usize, b: usize) -> bool;
     /// Tokens of the elements in a range of each side, for the path of long lists.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>);
 }
@@ -66,7 +69,8 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
         let corridor = corridor(compare, a.clone(), b.clone());
         aligned.cut_blocks = corridor.cut_blocks;
         let inner = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
-        aligned.pairs.extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
+        let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
+        aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
     }
     aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
     aligned
@@ -244,6 +248,9 @@ mod tests {
                 (x, y) if x.eq_ignore_ascii_case(&y) => 3,
                 _ => 0,
             }
+        }
+        fn is_pair(&self, _: usize, _: usize) -> bool {
+            true
         }
         fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
             let words = |text: &[u8]| text.iter().map(|&byte| u64::from(byte)).collect();
