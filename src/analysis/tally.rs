@@ -73,7 +73,8 @@ impl Tally {
         times.sort_unstable();
         let middle = times.len() / 2;
         let upper = times.get(middle)?.as_micros();
-        let lower = if times.len() % 2 == 0 { times[middle - 1].as_micros() } else { upper };
+        let lower =
+            if times.len().is_multiple_of(2) { times[middle - 1].as_micros() } else { upper };
         Some((lower + upper) / 2.0)
     }
 

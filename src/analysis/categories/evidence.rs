@@ -60,6 +60,9 @@ struct Judge<'a, 't> {
     known: FxHashMap<(Role, TextId), Option<usize>>,
 }
 
+/// Looks at one sort of evidence: a category, and what it was decided by.
+type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
+
 /// As what a name is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Role {
@@ -72,7 +75,7 @@ enum Role {
 
 impl Judge<'_, '_> {
     fn category(&mut self, call: CallId) -> Category {
-        let evidence: [fn(&mut Self, CallId) -> Option<(usize, CategorySource)>; 4] =
+        let evidence: [Look<Self>; 4] =
             [Self::by_event, Self::by_op, Self::by_context, Self::by_kernel_name];
         let found = evidence.iter().find_map(|look| look(self, call));
         found.map_or(NOTHING, |(category, source)| Category {

@@ -71,6 +71,9 @@ impl FusionRow {
 /// Where instances are: path and the ops that launch on each side.
 type Place<'a> = (&'a str, &'a [String], &'a [String]);
 
+/// What makes instances agree: the place, the kernel counts and the change.
+type Group<'a> = (Place<'a>, (usize, usize), KernelChange);
+
 impl Analysis<'_> {
     /// Where the number of kernels differs: largest difference of time first, then by path.
     pub fn fusions(&self) -> Vec<FusionRow> {
@@ -79,8 +82,7 @@ impl Analysis<'_> {
         }
         let instances = instances::find(self);
         let mut of_place: BTreeMap<Place<'_>, usize> = BTreeMap::new();
-        let mut groups: BTreeMap<(Place<'_>, (usize, usize), KernelChange), Vec<&Instance>> =
-            BTreeMap::new();
+        let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
         for instance in &instances {
             let place = place(instance);
             *of_place.entry(place).or_default() += 1;
