@@ -92,6 +92,9 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
         kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
         "normalization by autograd"
     );
+    // A node that moves no data says nothing about a kernel.
+    let view = "autograd::engine::evaluate_function: SplitBackward0";
+    assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
     // An outer module says nothing about what a module of its own does inside.

@@ -136,7 +136,9 @@ impl Judge<'_, '_> {
         let tree = self.tree;
         for above in tree.ancestors(call) {
             if tree.kind(above) == CallKind::Op && is_autograd_node(tree.name(above)) {
-                if let Some(category) = self.look_up(Role::Autograd, above) {
+                let category = self.look_up(Role::Autograd, above);
+                let runs = |&category: &usize| self.strength(category) > Strength::Host;
+                if let Some(category) = category.filter(runs) {
                     return Some((category, CategorySource::Autograd));
                 }
             } else if tree.is_module(above) {
