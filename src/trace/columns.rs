@@ -72,7 +72,10 @@ impl Category {
 
     /// Whether the event is a call on a host thread and so part of the call tree.
     pub fn is_host_call(self) -> bool {
-        matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
+        matches!(
+            self,
+            Category::CpuOp | Category::PythonFunction | Category::Runtime
+        )
     }
 
     /// The name that current Kineto gives this category.
@@ -174,7 +177,10 @@ pub struct Sparse<T> {
 
 impl<T> Default for Sparse<T> {
     fn default() -> Self {
-        Sparse { events: Vec::new(), values: Vec::new() }
+        Sparse {
+            events: Vec::new(),
+            values: Vec::new(),
+        }
     }
 }
 
@@ -186,9 +192,18 @@ impl<T> Sparse<T> {
         self.values.push(value);
     }
 
+    /// Makes room for `count` more values.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.events.reserve(count);
+        self.values.reserve(count);
+    }
+
     /// The value of `event`.
     pub fn get(&self, event: EventId) -> Option<&T> {
-        self.events.binary_search(&event).ok().map(|at| &self.values[at])
+        self.events
+            .binary_search(&event)
+            .ok()
+            .map(|at| &self.values[at])
     }
 
     /// All filled entries, by rising event.
@@ -227,6 +242,7 @@ pub struct Trace {
     pub(crate) sequences: Sparse<Sequence>,
     pub(crate) gpu_details: Sparse<GpuDetails>,
     pub(crate) call_stacks: Sparse<TextId>,
+    pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
     pub(crate) texts: Texts,
     pub(crate) arguments: Vec<Arguments>,
@@ -266,7 +282,10 @@ impl Trace {
 
     /// The kept event at this position of `traceEvents`.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
-        self.uids.binary_search(&uid).ok().map(|at| EventId(at as u32))
+        self.uids
+            .binary_search(&uid)
+            .ok()
+            .map(|at| EventId(at as u32))
     }
 
     /// What kind of event it is.
@@ -345,6 +364,12 @@ impl Trace {
     /// `Call stack` of ops in traces of 2021 and 2022.
     pub fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
+    }
+
+    /// What the file says about events whose duration cannot be and is taken as 0: negative, absurd,
+    /// or over the next events of their stream (note `CLOCK_ANOMALY`).
+    pub fn recorded_durations(&self) -> &Sparse<Nanos> {
+        &self.recorded_durations
     }
 
     /// Points of flow arrows, in file order.

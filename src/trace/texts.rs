@@ -1,8 +1,9 @@
 //! Every distinct text of a trace once: names, argument lists, stacks. Text in, dense id out.
 
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
-use std::hash::BuildHasher;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::ops::Range;
 
 /// A text of one trace. Ids are dense, from 0; 0 is the empty text. Ids of two traces do not compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -28,7 +29,11 @@ pub struct Texts {
 
 impl Default for Texts {
     fn default() -> Self {
-        Texts { buffer: String::new(), ends: vec![0], ids: HashTable::new() }
+        Texts {
+            buffer: String::new(),
+            ends: vec![0],
+            ids: HashTable::new(),
+        }
     }
 }
 
@@ -38,17 +43,37 @@ impl Texts {
         if text.is_empty() {
             return TextId::EMPTY;
         }
-        let hash = FxBuildHasher.hash_one(text);
-        let (buffer, ends) = (&self.buffer, &self.ends);
-        if let Some(&id) = self.ids.find(hash, |&id| slice(buffer, ends, id) == text) {
-            return TextId(id);
+        let hash = hash_bytes(text.as_bytes());
+        match self.find(hash, text.as_bytes()) {
+            Some(id) => id,
+            None => self.insert(hash, text),
         }
+    }
+
+    /// The id of the text with these bytes, if it is stored.
+    pub(crate) fn find(&self, hash: u64, text: &[u8]) -> Option<TextId> {
+        let (buffer, ends) = (&self.buffer, &self.ends);
+        self.ids
+            .find(hash, |&id| slice(buffer, ends, id).as_bytes() == text)
+            .map(|&id| TextId(id))
+    }
+
+    /// Stores a text that [`Texts::find`] did not find.
+    pub(crate) fn insert(&mut self, hash: u64, text: &str) -> TextId {
         let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts");
         self.buffer.push_str(text);
-        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
+        self.ends
+            .push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
         let (buffer, ends) = (&self.buffer, &self.ends);
-        self.ids.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(slice(buffer, ends, id)));
+        self.ids.insert_unique(hash, id, |&id| {
+            hash_bytes(slice(buffer, ends, id).as_bytes())
+        });
         TextId(id)
+    }
+
+    /// Size of all distinct texts, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     /// The text with this id.
@@ -70,10 +95,23 @@ impl Texts {
     }
 }
 
+/// The hash that [`Texts::find`] and [`Texts::insert`] take.
+pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text);
+    hasher.finish()
+}
+
 fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
+    &buffer[range(ends, id)]
+}
+
+/// Where the text with this id stands in the buffer.
+#[inline]
+fn range(ends: &[u32], id: u32) -> Range<usize> {
     match id {
-        0 => "",
-        id => &buffer[ends[id as usize - 1] as usize..ends[id as usize] as usize],
+        0 => 0..0,
+        id => ends[id as usize - 1] as usize..ends[id as usize] as usize,
     }
 }
 

@@ -1,0 +1,416 @@
+//! Fields of events, one after the other → the columns of a [`Trace`].
+
+use super::category;
+use super::clocks;
+use super::cursor::Value;
+use super::decode::Marks;
+use super::event::{Args, Fields};
+use super::left_out::LeftOut;
+use super::numbers;
+use super::oddity::{Oddities, Oddity};
+use super::pairs::{Open, OpenEvents};
+use super::records::Records;
+use super::strings::{Form, Strings};
+use super::threads::{self, Threads};
+use crate::error::Place;
+use crate::trace::columns::{
+    Category, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, ThreadId, Trace, Uid,
+};
+use crate::trace::header::Header;
+use crate::trace::notes::Notes;
+use crate::trace::texts::TextId;
+use crate::trace::time::Nanos;
+
+/// A trace that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    trace: Trace,
+    strings: Strings,
+    threads: Threads,
+    records: Records,
+    open: OpenEvents,
+    left_out: LeftOut,
+    odd: Oddities,
+}
+
+/// Where an event stands: its position in `traceEvents`, and in the text.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    uid: Uid,
+    place: Place,
+}
+
+/// Room for that many events is made at the beginning: smaller columns would be copied while they
+/// grow, larger ones only get more pages.
+const FIRST_EVENTS: usize = 32 * 1024;
+
+impl Builder {
+    pub(super) fn new() -> Self {
+        let mut builder = Builder::default();
+        let trace = &mut builder.trace;
+        trace.uids.reserve(FIRST_EVENTS);
+        trace.categories.reserve(FIRST_EVENTS);
+        trace.names.reserve(FIRST_EVENTS);
+        trace.event_threads.reserve(FIRST_EVENTS);
+        trace.starts.reserve(FIRST_EVENTS);
+        trace.durations.reserve(FIRST_EVENTS);
+        trace.event_arguments.reserve(FIRST_EVENTS);
+        trace.flows.reserve(FIRST_EVENTS);
+        trace.correlations.reserve(FIRST_EVENTS);
+        trace.external_ids.reserve(FIRST_EVENTS);
+        builder
+    }
+
+    /// Adds the next element of `traceEvents`, which starts at `offset` of the text.
+    pub(super) fn add(&mut self, fields: &Fields<'_>, offset: u64) {
+        let place = Place {
+            offset,
+            event: Some(self.trace.total_events),
+        };
+        let spot = Spot {
+            uid: Uid(self.trace.total_events as u32),
+            place,
+        };
+        self.trace.total_events += 1;
+        self.odd
+            .add(Oddity::ExtraComma, fields.extra_commas.into(), place);
+        self.odd
+            .add(Oddity::WrongType, fields.wrong_types.into(), place);
+        match threads::raw(fields.phase) {
+            _ if fields.is_empty => {
+                self.odd.add(Oddity::EmptyEvent, 1, place);
+                self.left_out.add_label("(empty)");
+            }
+            b"X" => self.add_complete(fields, spot),
+            b"s" => self.add_flow(fields, FlowEnd::Start, spot),
+            b"t" | b"f" => self.add_flow(fields, FlowEnd::Finish, spot),
+            b"M" => self.add_metadata(fields, place),
+            b"B" => self.add_begin(fields, spot),
+            b"E" => self.add_end(fields, place),
+            _ => drop(self.leave_out(fields)),
+        }
+    }
+
+    /// Counts an element of `traceEvents` that is no event, or cannot be read.
+    pub(super) fn add_other(&mut self, oddity: Oddity, label: &'static str, offset: u64) {
+        let place = Place {
+            offset,
+            event: Some(self.trace.total_events),
+        };
+        self.trace.total_events += 1;
+        self.odd.add(oddity, 1, place);
+        self.left_out.add_label(label);
+    }
+
+    /// Number of elements so far.
+    pub(super) fn total_events(&self) -> u64 {
+        self.trace.total_events
+    }
+
+    /// Whether any element had a phase, as all events of a trace have.
+    pub(super) fn has_events(&self) -> bool {
+        !self.trace.is_empty() || !self.trace.flows.is_empty() || self.left_out.has_phases()
+    }
+
+    /// Size of all distinct texts, in bytes.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.strings.bytes()
+    }
+
+    /// What the trace says about itself.
+    pub(super) fn header_mut(&mut self) -> &mut Header {
+        &mut self.trace.header
+    }
+
+    /// What was odd so far.
+    pub(super) fn odd(&self) -> &Oddities {
+        &self.odd
+    }
+
+    /// What was odd so far, to add to.
+    pub(super) fn odd_mut(&mut self) -> &mut Oddities {
+        &mut self.odd
+    }
+
+    /// The finished trace.
+    pub(super) fn finish(mut self, source: &str, unpacked_bytes: u64, notes: Notes) -> Trace {
+        for event in self.open.unfinished() {
+            self.odd
+                .add_event(Oddity::UnmatchedBegin, self.trace.uid(event));
+        }
+        clocks::drop_overlong(&mut self.trace, &self.strings, &mut self.odd);
+        self.trace.source = source.to_owned();
+        self.trace.unpacked_bytes = unpacked_bytes;
+        self.trace.left_out = self.left_out.into_sorted(&self.strings);
+        self.trace.texts = self.strings.into_texts();
+        self.trace.threads = self.threads.into_list();
+        self.trace.arguments = self.records.into_list();
+        self.trace.notes = notes;
+        self.odd.into_notes(&mut self.trace.notes);
+        self.trace
+    }
+
+    fn add_complete(&mut self, fields: &Fields<'_>, spot: Spot) {
+        let Some(category) = self.category(fields) else {
+            self.leave_out(fields);
+            return;
+        };
+        let Some(start) = self.start(fields, spot.place) else {
+            self.leave_out(fields);
+            return;
+        };
+        let event = EventId(self.trace.uids.len() as u32);
+        let duration = match fields.duration.bytes().and_then(numbers::nanos) {
+            Some(recorded) => self.checked_duration(recorded, event, spot.place),
+            None => {
+                self.odd.add(Oddity::NoDuration, 1, spot.place);
+                Nanos::ZERO
+            }
+        };
+        self.push(fields, category, (start, duration), spot);
+    }
+
+    /// The category by its name, or by the process where the event has none.
+    #[inline]
+    fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {
+        match fields.category {
+            Value::Text(name) => category::from_name(name),
+            Value::Absent | Value::Null => self.category_of_process(fields.pid),
+            Value::Scalar(_) | Value::Composite(_) => None,
+        }
+    }
+
+    fn category_of_process(&mut self, pid: Value<'_>) -> Option<Category> {
+        let from_name = self.threads.process_name(pid, &mut self.strings);
+        let from_name = from_name.and_then(|name| category::from_process(self.strings.get(name)));
+        from_name.or_else(|| category::from_pid(std::str::from_utf8(pid.bytes()?).ok()?))
+    }
+
+    #[inline]
+    fn start(&mut self, fields: &Fields<'_>, place: Place) -> Option<Nanos> {
+        let start = fields.start.bytes().and_then(numbers::nanos);
+        self.odd
+            .add(Oddity::NoStart, u64::from(start.is_none()), place);
+        start
+    }
+
+    /// The duration, or 0 where it is impossible; what was recorded is kept aside then.
+    #[inline]
+    fn checked_duration(&mut self, recorded: Nanos, event: EventId, place: Place) -> Nanos {
+        match clocks::impossible(recorded) {
+            None => recorded,
+            Some(oddity) => {
+                self.odd.add(oddity, 1, place);
+                self.trace.recorded_durations.push(event, recorded);
+                Nanos::ZERO
+            }
+        }
+    }
+
+    fn add_begin(&mut self, fields: &Fields<'_>, spot: Spot) {
+        let name = self.name(fields, Form::Text, spot.place);
+        let thread = self
+            .threads
+            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let category = self.category(fields);
+        let start = category.and_then(|_| self.start(fields, spot.place));
+        let event = match category.zip(start) {
+            Some((category, start)) => {
+                Some(self.push(fields, category, (start, Nanos::ZERO), spot))
+            }
+            None => {
+                self.leave_out(fields);
+                None
+            }
+        };
+        self.open.begin(thread, Open { name, event });
+    }
+
+    fn add_end(&mut self, fields: &Fields<'_>, place: Place) {
+        self.leave_out(fields);
+        let name = self.name(fields, Form::Text, place);
+        let thread = self
+            .threads
+            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let Some(open) = self.open.end(thread, name) else {
+            return self.odd.add(Oddity::UnmatchedEnd, 1, place);
+        };
+        let Some(event) = open.event else { return };
+        let Some(end) = self.start(fields, place) else {
+            return;
+        };
+        let duration = end - self.trace.start(event);
+        self.trace.durations[event.index()] = match clocks::impossible(duration) {
+            None => duration,
+            Some(oddity) => {
+                self.odd.add(oddity, 1, place);
+                Nanos::ZERO
+            }
+        };
+    }
+
+    fn add_flow(&mut self, fields: &Fields<'_>, end: FlowEnd, spot: Spot) {
+        let category = self.leave_out(fields);
+        let Some(time) = self.start(fields, spot.place) else {
+            return;
+        };
+        let Some(id) = fields.id.bytes().and_then(numbers::id) else {
+            return self.odd.add(Oddity::WrongType, 1, spot.place);
+        };
+        let thread = self
+            .threads
+            .resolve(fields.pid, fields.tid, &mut self.strings);
+        self.trace.flows.push(FlowPoint {
+            uid: spot.uid,
+            id,
+            category,
+            end,
+            thread,
+            time,
+        });
+    }
+
+    fn add_metadata(&mut self, fields: &Fields<'_>, place: Place) {
+        self.leave_out(fields);
+        let kind = threads::raw(fields.name);
+        if !matches!(kind, b"thread_name" | b"process_name") {
+            return;
+        }
+        let name = self.text(threads::raw(fields.args.name), Form::Text, place);
+        match kind {
+            b"thread_name" => {
+                self.threads
+                    .name_thread(fields.pid, fields.tid, name, &mut self.strings)
+            }
+            _ => self
+                .threads
+                .name_process(fields.pid, name, &mut self.strings),
+        }
+    }
+
+    /// Counts an event that takes no part in a comparison; returns its category.
+    fn leave_out(&mut self, fields: &Fields<'_>) -> TextId {
+        let phase = threads::raw(fields.phase);
+        let category = threads::raw(fields.category);
+        self.left_out.add(phase, category, &mut self.strings)
+    }
+
+    /// Appends an event to all columns.
+    fn push(
+        &mut self,
+        fields: &Fields<'_>,
+        category: Category,
+        (start, duration): (Nanos, Nanos),
+        spot: Spot,
+    ) -> EventId {
+        let form = if category == Category::PythonFunction {
+            Form::Frame
+        } else {
+            Form::Text
+        };
+        let name = self.name(fields, form, spot.place);
+        let thread = self
+            .threads
+            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let event = EventId(self.trace.uids.len() as u32);
+        self.trace.uids.push(spot.uid);
+        self.trace.categories.push(category);
+        self.trace.names.push(name);
+        self.trace.event_threads.push(thread);
+        self.trace.starts.push(start);
+        self.trace.durations.push(duration);
+        let arguments = if category == Category::PythonFunction {
+            u32::MAX
+        } else {
+            self.push_args(&fields.args, category, event, thread, spot.place)
+        };
+        self.trace.event_arguments.push(arguments);
+        event
+    }
+
+    /// Fills the columns that not every event has; returns its argument record.
+    fn push_args(
+        &mut self,
+        args: &Args<'_>,
+        category: Category,
+        event: EventId,
+        thread: ThreadId,
+        place: Place,
+    ) -> u32 {
+        if let Some(id) = args.external_id {
+            self.trace.external_ids.push(event, id);
+        }
+        if let (Some(id), true) = (
+            args.correlation,
+            category.is_gpu() || category == Category::Runtime,
+        ) {
+            self.trace.correlations.push(event, id);
+        }
+        if let Some(number) = args.sequence.filter(|&number| number >= 0) {
+            let forward_thread = args.forward_thread.unwrap_or(0);
+            self.trace.sequences.push(
+                event,
+                Sequence {
+                    number,
+                    forward_thread,
+                },
+            );
+        }
+        if category.is_gpu() {
+            let details = self.gpu_details(args, thread, place);
+            self.trace.gpu_details.push(event, details);
+        }
+        if let Value::Text(stack @ [_, ..]) = args.call_stack {
+            let stack = self.text(stack, Form::Text, place);
+            self.trace.call_stacks.push(event, stack);
+        }
+        self.argument_record(args, place)
+    }
+
+    fn gpu_details(&mut self, args: &Args<'_>, thread: ThreadId, place: Place) -> GpuDetails {
+        let collective = self.text(threads::raw(args.collective), Form::Text, place);
+        let thread = self.threads.get(thread);
+        let number = |id: TextId| numbers::trailing_integer(self.strings.get(id)).unwrap_or(0);
+        GpuDetails {
+            device: args.device.unwrap_or_else(|| number(thread.pid)),
+            stream: args.stream.unwrap_or_else(|| number(thread.tid)),
+            bytes: args.bytes,
+            graph_node: args.graph_node,
+            collective,
+        }
+    }
+
+    fn argument_record(&mut self, args: &Args<'_>, place: Place) -> u32 {
+        let (record, marks) = self.records.find_or_add(args, &mut self.strings);
+        if !marks.is_empty() {
+            self.count_marks(marks, place);
+        }
+        record
+    }
+
+    fn name(&mut self, fields: &Fields<'_>, form: Form, place: Place) -> TextId {
+        match fields.name {
+            Value::Text(raw) | Value::Scalar(raw) => self.text(raw, form, place),
+            Value::Absent => TextId::EMPTY,
+            Value::Composite(_) | Value::Null => {
+                self.odd.add(Oddity::WrongType, 1, place);
+                TextId::EMPTY
+            }
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, raw: &[u8], form: Form, place: Place) -> TextId {
+        let (text, marks) = self.strings.intern(raw, form);
+        if !marks.is_empty() {
+            self.count_marks(marks, place);
+        }
+        text
+    }
+
+    fn count_marks(&mut self, marks: Marks, place: Place) {
+        for oddity in marks.iter() {
+            self.odd.add(oddity, 1, place);
+        }
+    }
+}

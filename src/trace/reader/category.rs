@@ -1,0 +1,89 @@
+//! Names of categories and processes, of all eras and profilers → [`Category`].
+
+use crate::trace::columns::Category;
+
+/// The category with this name in `cat`; `None` for those that take no part in a comparison.
+pub(super) fn from_name(name: &[u8]) -> Option<Category> {
+    Some(match name {
+        b"python_function" => Category::PythonFunction,
+        b"cpu_op" | b"Operator" | b"operator" => Category::CpuOp,
+        b"kernel" | b"Kernel" | b"concurrent_kernel" => Category::Kernel,
+        b"gpu_memcpy" | b"Memcpy" => Category::Memcpy,
+        b"gpu_memset" | b"Memset" => Category::Memset,
+        b"user_annotation" => Category::UserAnnotation,
+        b"gpu_user_annotation" => Category::GpuUserAnnotation,
+        _ if is_runtime(name) => Category::Runtime,
+        _ => return None,
+    })
+}
+
+/// Host calls into a GPU runtime; every backend of Kineto names its own.
+fn is_runtime(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"cuda_runtime"
+            | b"cuda_driver"
+            | b"Runtime"
+            | b"runtime"
+            | b"hip_runtime"
+            | b"hip_driver"
+            | b"hip_api"
+            | b"xpu_runtime"
+            | b"xpu_driver"
+            | b"mtia_runtime"
+            | b"privateuse1_runtime"
+            | b"privateuse1_driver"
+    )
+}
+
+/// What the events of a process are that have no category of their own: rocprof and Ascend write
+/// traces in which only the name of the process tells.
+pub(super) fn from_process(name: &str) -> Option<Category> {
+    Some(match name {
+        "CPU HIP API" | "CPU HSA API" | "CANN" => Category::Runtime,
+        "COPY" => Category::Memcpy,
+        "Markers and Ranges" => Category::UserAnnotation,
+        "Ascend Hardware" => Category::Kernel,
+        _ => {
+            let number = name.strip_prefix("GPU")?;
+            let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            return is_number.then_some(Category::Kernel);
+        }
+    })
+}
+
+/// The profiler that is used where Kineto was not compiled in names no process; its `pid` tells.
+pub(super) fn from_pid(pid: &str) -> Option<Category> {
+    match pid {
+        "CPU functions" => Some(Category::CpuOp),
+        "CUDA functions" => Some(Category::Kernel),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_eras_fold_into_one_category() {
+        for (old, new) in [
+            ("Operator", "cpu_op"),
+            ("Kernel", "kernel"),
+            ("Memcpy", "gpu_memcpy"),
+            ("Runtime", "cuda_runtime"),
+        ] {
+            assert_eq!(from_name(old.as_bytes()), from_name(new.as_bytes()));
+            assert!(from_name(new.as_bytes()).is_some());
+        }
+        assert_eq!(from_name(b"cpu_instant_event"), None);
+    }
+
+    #[test]
+    fn processes_of_other_profilers_tell_the_category() {
+        assert_eq!(from_process("GPU12"), Some(Category::Kernel));
+        assert_eq!(from_process("GPU"), None);
+        assert_eq!(from_process("Overlap Analysis"), None);
+        assert_eq!(from_pid("CPU functions"), Some(Category::CpuOp));
+    }
+}

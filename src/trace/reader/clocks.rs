@@ -1,0 +1,114 @@
+//! Durations that cannot be → 0, so that no sum counts them. What was recorded is kept aside.
+//!
+//! On ROCm a duration can run far over the next kernels of the same stream: seconds instead of
+//! microseconds (TraceLens issue 669). Work on one stream is serial, so such an event contradicts
+//! its neighbours:
+//!
+//! ```text
+//! stream 3   ▆▆▆▆ ▆▆▆▆ ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆ …  1.6 s
+//!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
+//! ```
+//!
+//! Short overlaps are no sign of it (kernels overlap on Hopper and Blackwell, and in graphs), nor
+//! are communication kernels, which wait for other ranks.
+
+use super::oddity::{Oddities, Oddity};
+use super::strings::Strings;
+use crate::trace::columns::{EventId, Sparse, ThreadId, Trace};
+use crate::trace::texts::TextId;
+use crate::trace::time::Nanos;
+
+/// No profile is that long: 30 days.
+const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
+
+/// GPU events shorter than this are never doubted.
+const LONG: Nanos = Nanos(100_000_000);
+
+/// How often the time to the next start fits into a duration that is doubted.
+const OVERLONG_FACTOR: i64 = 100;
+
+/// Why a duration is impossible by itself.
+#[inline]
+pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
+    if duration < Nanos::ZERO {
+        Some(Oddity::NegativeDuration)
+    } else if duration > ABSURD {
+        Some(Oddity::AbsurdDuration)
+    } else {
+        None
+    }
+}
+
+/// Sets the duration of GPU events that run over the next ones on their stream to 0.
+pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
+    let mut dropped = overlong(trace, strings);
+    dropped.sort_unstable();
+    for &event in &dropped {
+        odd.add_event(Oddity::OverlongGpuEvent, trace.uid(event));
+    }
+    if dropped.is_empty() {
+        return;
+    }
+    let overlong = dropped
+        .iter()
+        .map(|&event| (event, trace.durations[event.index()]));
+    trace.recorded_durations = merged(&trace.recorded_durations, overlong);
+    for event in dropped {
+        trace.durations[event.index()] = Nanos::ZERO;
+    }
+}
+
+fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
+    let gpu_events = || trace.gpu_details.iter().map(|(event, _)| event);
+    if !gpu_events().any(|event| trace.duration(event) >= LONG) {
+        return Vec::new();
+    }
+    let mut events: Vec<EventId> = gpu_events().collect();
+    let key = |event: EventId| -> (ThreadId, Nanos, EventId) {
+        (trace.thread_of(event), trace.start(event), event)
+    };
+    events.sort_unstable_by_key(|&event| key(event));
+    let follows = |pair: &&[EventId]| {
+        let (event, next) = (pair[0], pair[1]);
+        trace.thread_of(event) == trace.thread_of(next) && contradicts(trace, event, next)
+    };
+    let pairs = events.windows(2).filter(follows).map(|pair| pair[0]);
+    pairs
+        .filter(|&event| !is_communication(trace, strings, event))
+        .collect()
+}
+
+/// Whether `event` covers all of the next one and very much more.
+fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
+    let (duration, gap) = (
+        trace.duration(event),
+        trace.start(next) - trace.start(event),
+    );
+    duration >= LONG
+        && trace.end(next) <= trace.end(event)
+        && duration.0 / OVERLONG_FACTOR > (gap + trace.duration(next)).0
+}
+
+fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
+    let collective = trace
+        .gpu_details
+        .get(event)
+        .map_or(TextId::EMPTY, |details| details.collective);
+    let name = strings.get(trace.name_id(event));
+    collective != TextId::EMPTY || name.contains("nccl") || name.contains("rccl")
+}
+
+/// Both, by rising event.
+fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
+    let mut all: Vec<(EventId, Nanos)> = column
+        .iter()
+        .map(|(event, &value)| (event, value))
+        .chain(more)
+        .collect();
+    all.sort_unstable();
+    let mut merged = Sparse::default();
+    for (event, value) in all {
+        merged.push(event, value);
+    }
+    merged
+}

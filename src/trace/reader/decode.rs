@@ -1,0 +1,273 @@
+//! Raw bytes between two quotes → text: escapes resolved, damage repaired and marked.
+//!
+//! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
+//! no JSON, and `C:\new\temp.py` is JSON for something else. So one escape that JSON does not know
+//! makes all backslashes of its text literal, and so does a path in the name of a Python frame.
+
+use super::oddity::Oddity;
+
+/// The damage that was repaired in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Marks(u8);
+
+impl Marks {
+    const ALL: [Oddity; 4] = [
+        Oddity::Backslash,
+        Oddity::ControlCharacter,
+        Oddity::InvalidUtf8,
+        Oddity::LoneSurrogate,
+    ];
+
+    fn add(&mut self, oddity: Oddity) {
+        let at = Self::ALL
+            .iter()
+            .position(|&o| o == oddity)
+            .expect("a kind of damage in a text");
+        self.0 |= 1 << at;
+    }
+
+    /// Adds the damage of another text.
+    pub(super) fn merge(&mut self, other: Marks) {
+        self.0 |= other.0;
+    }
+
+    /// Whether the text was in order.
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The kinds of damage.
+    pub(super) fn iter(self) -> impl Iterator<Item = Oddity> {
+        Self::ALL
+            .into_iter()
+            .enumerate()
+            .filter(move |(at, _)| self.0 & (1 << at) != 0)
+            .map(|(_, o)| o)
+    }
+}
+
+/// Whether the bytes stand for themselves: printable ASCII without backslash.
+#[inline]
+pub(super) fn is_plain(raw: &[u8]) -> bool {
+    raw.iter().fold(true, |plain, &b| {
+        plain & matches!(b, 0x20..0x7f) & (b != b'\\')
+    })
+}
+
+/// The text between two quotes, of an event of any kind.
+pub(super) fn text(raw: &[u8]) -> (String, Marks) {
+    let literal = has_unknown_escape(raw);
+    decoded(raw, literal)
+}
+
+/// The name of a Python frame, which holds a path.
+pub(super) fn frame_name(raw: &[u8]) -> (String, Marks) {
+    let literal = has_unknown_escape(raw) || is_windows_path(raw);
+    decoded(raw, literal)
+}
+
+fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
+    let mut marks = Marks::default();
+    let mut out = Vec::with_capacity(raw.len());
+    if literal_backslashes {
+        marks.add(Oddity::Backslash);
+        copy_literally(raw, &mut out);
+    } else {
+        unescape(raw, &mut out, &mut marks);
+    }
+    if raw.iter().any(|&b| b < 0x20) {
+        marks.add(Oddity::ControlCharacter);
+    }
+    (into_utf8(out, &mut marks), marks)
+}
+
+/// Bytes → text, with U+FFFD where they are no UTF-8.
+pub(super) fn into_utf8(bytes: Vec<u8>, marks: &mut Marks) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        marks.add(Oddity::InvalidUtf8);
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    })
+}
+
+/// Only `\"` is resolved: the writer knew that one, or the text would end there.
+fn copy_literally(raw: &[u8], out: &mut Vec<u8>) {
+    for (at, &byte) in raw.iter().enumerate() {
+        if byte == b'\\' && raw.get(at + 1) == Some(&b'"') {
+            continue;
+        }
+        out.push(byte);
+    }
+}
+
+fn unescape(raw: &[u8], out: &mut Vec<u8>, marks: &mut Marks) {
+    let mut rest = raw;
+    while let Some(at) = rest.iter().position(|&b| b == b'\\') {
+        out.extend_from_slice(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let used = match escape.first() {
+            Some(b'u') => unescape_unicode(escape, out, marks),
+            Some(&byte) => {
+                out.push(simple_escape(byte).unwrap_or(byte));
+                1
+            }
+            None => 0,
+        };
+        rest = &escape[used..];
+    }
+    out.extend_from_slice(rest);
+}
+
+/// `u0041` or a surrogate pair `ud83d\ude00`; returns the bytes used.
+fn unescape_unicode(escape: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> usize {
+    let Some(first) = hex4(escape.get(1..5)) else {
+        return 1;
+    };
+    let (code, used) = match (first, escape.get(5..7), hex4(escape.get(7..11))) {
+        (0xd800..0xdc00, Some(b"\\u"), Some(second @ 0xdc00..0xe000)) => {
+            (0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00), 11)
+        }
+        _ => (first, 5),
+    };
+    let character = char::from_u32(code).unwrap_or_else(|| {
+        marks.add(Oddity::LoneSurrogate);
+        char::REPLACEMENT_CHARACTER
+    });
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    used
+}
+
+fn hex4(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |value, &b| {
+        Some(value * 16 + char::from(b).to_digit(16)?)
+    })
+}
+
+fn simple_escape(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'"' | b'\\' | b'/' => byte,
+        b'b' => 0x08,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        _ => return None,
+    })
+}
+
+/// Whether a backslash is followed by something that JSON does not know, or by nothing.
+pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
+    escapes(raw).any(|escape| match escape.first() {
+        Some(b'u') => hex4(escape.get(1..5)).is_none(),
+        Some(&byte) => simple_escape(byte).is_none(),
+        None => true,
+    })
+}
+
+/// Whether a valid escape is more likely a separator of a path: `C:\new\temp.py(7): f`, or
+/// `torch\nn\modules.py(7): f` without a blank or a quote before the `.py(`.
+fn is_windows_path(raw: &[u8]) -> bool {
+    let Some(end) = find(raw, b".py(") else {
+        return false;
+    };
+    let path = &raw[..end];
+    let escaped_well = path.windows(2).any(|w| w == b"\\\\" || w == b"\\\"");
+    let control =
+        escapes(path).any(|e| matches!(e.first(), Some(b'b' | b'f' | b'n' | b'r' | b't')));
+    let drive = matches!(path, [letter, b':', b'\\', ..] if letter.is_ascii_alphabetic());
+    control && !escaped_well && (drive || !path.contains(&b' '))
+}
+
+/// What follows each backslash that is not itself escaped.
+fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = raw;
+    std::iter::from_fn(move || {
+        let at = rest.iter().position(|&b| b == b'\\')?;
+        let escape = &rest[at + 1..];
+        rest = escape.get(1..).unwrap_or_default();
+        Some(escape)
+    })
+}
+
+/// The first position of `needle`.
+pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len())
+        .position(|window| window == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repaired(oddity: Oddity) -> Marks {
+        let mut marks = Marks::default();
+        marks.add(oddity);
+        marks
+    }
+
+    #[test]
+    fn escapes_of_json_are_resolved() {
+        let raw = br#"a\"b\\c\/\n\u0041\ud83d\ude00"#;
+        assert_eq!(text(raw), ("a\"b\\c/\nA😀".to_owned(), Marks::default()));
+    }
+
+    #[test]
+    fn an_unknown_escape_makes_all_backslashes_literal() {
+        let raw = br"torch\nn\cuda\__init__.py(219): _lazy_init";
+        assert_eq!(
+            text(raw),
+            (
+                r"torch\nn\cuda\__init__.py(219): _lazy_init".to_owned(),
+                repaired(Oddity::Backslash)
+            )
+        );
+        let users = br"C:\users\me";
+        assert_eq!(text(users).0, r"C:\users\me");
+    }
+
+    #[test]
+    fn a_path_in_a_frame_keeps_its_backslashes() {
+        let raw = br"C:\new\temp\bench.py(7): train";
+        assert_eq!(
+            frame_name(raw),
+            (
+                r"C:\new\temp\bench.py(7): train".to_owned(),
+                repaired(Oddity::Backslash)
+            )
+        );
+        let escaped = br"C:\\new\\temp\\bench.py(7): train";
+        assert_eq!(
+            frame_name(escaped),
+            (
+                r"C:\new\temp\bench.py(7): train".to_owned(),
+                Marks::default()
+            )
+        );
+        let source = br"def f():\n  return 1";
+        assert_eq!(frame_name(source).0, "def f():\n  return 1");
+    }
+
+    #[test]
+    fn control_characters_stay_and_bad_utf8_is_replaced() {
+        assert_eq!(
+            text(b"a\x01\nb"),
+            ("a\x01\nb".to_owned(), repaired(Oddity::ControlCharacter))
+        );
+        assert_eq!(
+            text(b"vgg\xff"),
+            ("vgg\u{fffd}".to_owned(), repaired(Oddity::InvalidUtf8))
+        );
+        assert_eq!(
+            text(br"\ud800x"),
+            ("\u{fffd}x".to_owned(), repaired(Oddity::LoneSurrogate))
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_ascii_is_no_damage() {
+        assert_eq!(
+            text("grüße".as_bytes()),
+            ("grüße".to_owned(), Marks::default())
+        );
+        assert!(!is_plain("grüße".as_bytes()) && is_plain(b"aten::add") && !is_plain(b"a\\b"));
+    }
+}

@@ -1,0 +1,181 @@
+//! Members of the top-level object, besides the events → [`Header`].
+//!
+//! Only the keys below are ever parsed. `metadata` and environment blocks are stepped over: real
+//! traces carry tokens there.
+
+use super::cursor::Value;
+use super::numbers;
+use crate::trace::header::{Device, Distributed, Header};
+use crate::trace::time::Nanos;
+use serde_json::Value as Json;
+
+/// Recording options, each `1` or `true` where it is on.
+const OPTIONS: [&[u8]; 5] = [
+    b"record_shapes",
+    b"with_stack",
+    b"with_modules",
+    b"profile_memory",
+    b"with_flops",
+];
+
+/// Whether the value of this key goes into the header.
+pub(super) fn is_wanted(key: &[u8]) -> bool {
+    matches!(
+        key,
+        b"schemaVersion" | b"deviceProperties" | b"distributedInfo" | b"baseTimeNanoseconds"
+    ) || key.ends_with(b"_version")
+        || OPTIONS.contains(&key)
+}
+
+/// Puts the value of a wanted key into `header`; whether it had the right type.
+pub(super) fn set(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
+    match key {
+        b"schemaVersion" => replace(&mut header.schema_version, integer(value)),
+        b"baseTimeNanoseconds" => replace(&mut header.base_time, integer(value).map(Nanos)),
+        b"deviceProperties" => match json(value) {
+            Some(Json::Array(list)) => {
+                header.devices = list
+                    .iter()
+                    .enumerate()
+                    .map(|(at, device)| read_device(at, device))
+                    .collect();
+                true
+            }
+            _ => value == Value::Null,
+        },
+        b"distributedInfo" => match json(value) {
+            Some(info @ Json::Object(_)) => {
+                header.distributed = Some(read_distributed(&info));
+                true
+            }
+            _ => value == Value::Null,
+        },
+        _ if OPTIONS.contains(&key) => set_option(header, key, value),
+        _ => set_version(header, key, value),
+    }
+}
+
+fn replace<T>(field: &mut Option<T>, value: Option<T>) -> bool {
+    let is_right = value.is_some();
+    *field = value.or(field.take());
+    is_right
+}
+
+fn integer(value: Value<'_>) -> Option<i64> {
+    value.bytes().and_then(numbers::integer)
+}
+
+fn json(value: Value<'_>) -> Option<Json> {
+    match value {
+        Value::Composite(text) => serde_json::from_slice(text).ok(),
+        Value::Absent | Value::Text(_) | Value::Scalar(_) | Value::Null => None,
+    }
+}
+
+fn set_option(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
+    let Some(bytes) = value.bytes() else {
+        return value == Value::Null;
+    };
+    let is_on = !matches!(bytes, b"0" | b"false" | b"False" | b"");
+    let name = String::from_utf8_lossy(key).into_owned();
+    if let (true, Err(at)) = (is_on, header.options.binary_search(&name)) {
+        header.options.insert(at, name);
+    }
+    true
+}
+
+fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
+    let Some(bytes) = value.bytes() else {
+        return value == Value::Null;
+    };
+    let name = String::from_utf8_lossy(key).into_owned();
+    let version = String::from_utf8_lossy(bytes).into_owned();
+    match header
+        .versions
+        .binary_search_by(|(other, _)| other.cmp(&name))
+    {
+        Ok(at) => header.versions[at].1 = version,
+        Err(at) => header.versions.insert(at, (name, version)),
+    }
+    true
+}
+
+fn read_device(at: usize, device: &Json) -> Device {
+    let number = |key: &str| device.get(key).and_then(Json::as_i64);
+    Device {
+        id: number("id").unwrap_or(at as i64),
+        name: text(device, "name"),
+        capability: number("computeMajor").zip(number("computeMinor")),
+        memory_bytes: device.get("totalGlobalMem").and_then(Json::as_u64),
+        multiprocessors: number("numSms"),
+        warp_size: number("warpSize"),
+    }
+}
+
+fn read_distributed(info: &Json) -> Distributed {
+    let number = |key: &str| info.get(key).and_then(Json::as_i64);
+    Distributed {
+        backend: text(info, "backend"),
+        rank: number("rank"),
+        world_size: number("world_size"),
+    }
+}
+
+fn text(object: &Json, key: &str) -> String {
+    object
+        .get(key)
+        .and_then(Json::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_key_by_key() {
+        let mut header = Header::default();
+        let devices = br#"[{"id": 3, "name": "MI300X", "computeMajor": 9, "computeMinor": 4, "warpSize": 64, "numSms": 304}]"#;
+        assert!(set(
+            &mut header,
+            b"deviceProperties",
+            Value::Composite(devices)
+        ));
+        assert!(set(
+            &mut header,
+            b"distributedInfo",
+            Value::Composite(br#"{"backend": "nccl", "rank": 1, "world_size": 8}"#)
+        ));
+        assert!(set(
+            &mut header,
+            b"hip_runtime_version",
+            Value::Scalar(b"60200")
+        ));
+        assert!(set(&mut header, b"with_stack", Value::Scalar(b"1")));
+        assert!(set(&mut header, b"with_flops", Value::Scalar(b"0")));
+        assert!(set(
+            &mut header,
+            b"baseTimeNanoseconds",
+            Value::Scalar(b"1767189312000000000")
+        ));
+        assert_eq!(header.devices[0].capability, Some((9, 4)));
+        assert_eq!(header.devices[0].warp_size, Some(64));
+        assert_eq!(header.distributed.as_ref().and_then(|d| d.rank), Some(1));
+        assert_eq!(
+            header.versions,
+            [("hip_runtime_version".to_owned(), "60200".to_owned())]
+        );
+        assert_eq!(header.options, ["with_stack"]);
+        assert_eq!(header.base_time, Some(Nanos(1_767_189_312_000_000_000)));
+    }
+
+    #[test]
+    fn wrong_types_are_told_and_secrets_are_not_wanted() {
+        let mut header = Header::default();
+        assert!(!set(&mut header, b"deviceProperties", Value::Scalar(b"7")));
+        assert!(!set(&mut header, b"schemaVersion", Value::Text(b"one")));
+        assert_eq!(header, Header::default());
+        assert!(!is_wanted(b"metadata") && !is_wanted(b"env") && is_wanted(b"cupti_version"));
+    }
+}

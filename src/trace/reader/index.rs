@@ -1,0 +1,136 @@
+//! A window of JSON text → positions of its structure: `{ } [ ] : ,`, opening quotes, first bytes of
+//! numbers and words, all outside of strings.
+//!
+//! simd-json finds them 64 bytes at a time in its first stage. That stage is not public, but
+//! `Buffers::structural_indexes` keeps its result even when the parse fails. So the window starts
+//! with a byte that ends the parse at once ([`GUARD`]): stage 1 runs over the whole window, stage 2
+//! stops at the first position, and whatever JSON forbids (control characters, bad UTF-8) is left
+//! for the reader to repair. This relies on a side effect, so the version is pinned, a test checks
+//! it, and a scalar indexer does the same work where simd-json has no SIMD (there it checks UTF-8
+//! before it indexes).
+
+use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
+
+/// The byte before the first byte of the window: no JSON text starts with it.
+pub(super) const GUARD: u8 = b'}';
+
+/// Bytes that must follow the window, of any content.
+pub(super) const PADDING: usize = INPUT_PADDING;
+
+/// Stage 1 drops what it found in its last 64 bytes when the window ends inside a string. A window
+/// that must be indexed to its end gets as many blanks behind it.
+pub(super) const TAIL: usize = 64;
+
+/// Finds the structure of windows of text; its buffers are reused.
+pub(super) struct Indexer {
+    buffers: Buffers,
+    tape: Tape<'static>,
+    scalar: Option<Vec<u32>>,
+}
+
+impl Indexer {
+    /// An indexer for windows of about `window` bytes, with SIMD where the processor has it.
+    pub(super) fn new(window: usize) -> Self {
+        let scalar = (Deserializer::algorithm() == Implementation::Native).then(Vec::new);
+        Indexer {
+            buffers: Buffers::new(window),
+            tape: Tape::null(),
+            scalar,
+        }
+    }
+
+    /// Indexes `text[..len]`; `text[0]` must be [`GUARD`] and [`PADDING`] bytes must follow `len`.
+    pub(super) fn index(&mut self, text: &mut [u8], len: usize) {
+        match &mut self.scalar {
+            Some(positions) => index_scalar(&text[..len], positions),
+            None => {
+                let mut tape = std::mem::replace(&mut self.tape, Tape::null()).reset();
+                let parsed = simd_json::fill_tape_padded(text, len, &mut self.buffers, &mut tape);
+                debug_assert!(parsed.is_err(), "the guard is no JSON");
+                self.tape = tape.reset();
+            }
+        }
+    }
+
+    /// The positions that [`Indexer::index`] found last, rising; the first is that of the guard.
+    pub(super) fn positions(&self) -> &[u32] {
+        match &self.scalar {
+            Some(positions) => positions,
+            None => self.buffers.structural_indexes(),
+        }
+    }
+}
+
+/// The same positions, byte by byte.
+pub(super) fn index_scalar(text: &[u8], positions: &mut Vec<u32>) {
+    positions.clear();
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut after_break = true;
+    for (at, &byte) in text.iter().enumerate() {
+        let quote = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        let was_in_string = in_string;
+        in_string ^= quote;
+        if was_in_string {
+            after_break = quote;
+            continue;
+        }
+        let structural = matches!(byte, b'{' | b'}' | b'[' | b']' | b':' | b',');
+        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        if structural || quote || (after_break && !blank) {
+            positions.push(u32::try_from(at).expect("a window is below 4 GiB"));
+        }
+        after_break = structural || blank || quote;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn both(text: &[u8]) -> (Vec<u32>, Vec<u32>) {
+        let mut padded = vec![GUARD];
+        padded.extend_from_slice(text);
+        padded.extend_from_slice(&[b' '; TAIL]);
+        let len = padded.len();
+        padded.extend_from_slice(&[0; PADDING]);
+        let mut indexer = Indexer::new(len);
+        indexer.index(&mut padded, len);
+        let mut scalar = Vec::new();
+        index_scalar(&padded[..len], &mut scalar);
+        (indexer.positions().to_vec(), scalar)
+    }
+
+    #[test]
+    fn the_index_is_filled_although_the_parse_fails() {
+        let (simd, scalar) = both(br#"{"ph": "X", "ts": 1.5}"#);
+        assert_eq!(simd, [0, 1, 2, 6, 8, 11, 13, 17, 19, 22]);
+        assert_eq!(scalar, simd);
+    }
+
+    #[test]
+    fn damage_does_not_stop_the_index() {
+        for damage in [
+            &b"{\"a\": \"x\x01\", \"b\": 1}"[..],
+            b"{\"a\": \"\xff\", \"b\": NaN}",
+            b"{\"a\": \"open",
+        ] {
+            let (simd, scalar) = both(damage);
+            assert_eq!(simd, scalar);
+            assert!(simd.len() > 3);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn simd_and_scalar_agree(text in proptest::collection::vec(
+            prop_oneof![Just(b'"'), Just(b'\\'), Just(b'{'), Just(b','), Just(b' '), Just(b'\n'), any::<u8>()],
+            0..300,
+        )) {
+            let (simd, scalar) = both(&text);
+            prop_assert_eq!(simd, scalar);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A file of bytes → [`Trace`].
+//!
+//! ```text
+//! file ─source─▶ unpacked blocks ─index─▶ positions ─document, event─▶ fields ─builder─▶ columns
+//! ```
+//!
+//! One thread reads one trace. Packed data are inflated into one buffer that stays in cache, its
+//! structure is found, and a cursor walks from token to token straight into the columns; then the
+//! unfinished event moves to the front and the buffer is filled again. No value tree, no tape, no
+//! copy of the text: memory is that of the columns.
+
+mod block;
+mod builder;
+mod category;
+mod clocks;
+mod cursor;
+mod decode;
+mod document;
+mod event;
+mod gzip;
+mod header;
+mod index;
+mod left_out;
+mod normal;
+mod numbers;
+mod oddity;
+mod options;
+mod packed;
+mod pairs;
+mod reading;
+mod records;
+mod repair;
+mod sniff;
+mod source;
+mod strings;
+mod threads;
+
+pub use options::ReadOptions;
+
+use super::columns::Trace;
+use super::header::Header;
+use crate::error::{Error, Result};
+use block::BLOCK;
+use source::Source;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The path that stands for standard input.
+const STDIN: &str = "-";
+
+impl Trace {
+    /// Reads the trace at `path`: JSON, plain, gzip or zstd (decided by its first bytes, not its
+    /// name); `-` is standard input.
+    ///
+    /// Text that real profilers write and JSON forbids is repaired and counted in the notes
+    /// (`REPAIRED_JSON`); of a file that is cut off, all whole events are kept (`TRUNCATED`).
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no trace, or passes one of the bounds of [`ReadOptions`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Trace> {
+        Trace::read_with(path, &ReadOptions::default())
+    }
+
+    /// Like [`Trace::read`], with options.
+    ///
+    /// # Errors
+    /// Like [`Trace::read`]; under [`ReadOptions::strict`] also where the text is damaged.
+    pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
+        let path = path.as_ref();
+        Trace::from_reader(&path.display().to_string(), open(path)?, options)
+    }
+
+    /// Reads a trace from any source of bytes; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// Like [`Trace::read_with`].
+    pub fn from_reader(name: &str, source: impl Read, options: &ReadOptions) -> Result<Trace> {
+        Trace::from_reader_in_blocks(name, source, options, BLOCK)
+    }
+
+    /// Like [`Trace::from_reader`], with `block_size` bytes of text at once. The trace does not
+    /// depend on it; tests show that.
+    ///
+    /// # Errors
+    /// Like [`Trace::read_with`].
+    #[doc(hidden)]
+    pub fn from_reader_in_blocks(
+        name: &str,
+        source: impl Read,
+        options: &ReadOptions,
+        block_size: usize,
+    ) -> Result<Trace> {
+        reading::read(Source::new(name, source, options)?, options, block_size)
+    }
+
+    /// Reads only what the file at `path` says about itself before its events: in most traces
+    /// devices, versions and options, in some nothing.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or does not begin like JSON.
+    pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
+        let path = path.as_ref();
+        let (name, options) = (path.display().to_string(), ReadOptions::default());
+        reading::read_header(Source::new(&name, open(path)?, &options)?, &options)
+    }
+}
+
+/// The bytes of a file, or of standard input.
+fn open(path: &Path) -> Result<Box<dyn Read>> {
+    if path == Path::new(STDIN) {
+        return Ok(Box::new(std::io::stdin().lock()));
+    }
+    let file = File::open(path).map_err(|error| Error::io(path, "open the trace", error))?;
+    Ok(Box::new(file))
+}

@@ -1,0 +1,255 @@
+//! Decimal text of a trace → exact integers: times in nanoseconds, ids, sizes.
+//!
+//! Nothing passes through a double: `ts` beyond 2^42 µs would be off by a nanosecond in one value of
+//! two hundred, and one nanosecond breaks the strict nesting of calls.
+
+use crate::trace::time::Nanos;
+
+/// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
+const NANO_DIGITS: i64 = 3;
+
+/// Microseconds in decimal text → whole nanoseconds.
+///
+/// Digits beyond the third place round half away from zero, exponents are followed, and what does
+/// not fit saturates. `None` where the text is no number (`NaN`, `inf`, `N/A`).
+pub(super) fn nanos(text: &[u8]) -> Option<Nanos> {
+    plain_nanos(text)
+        .or_else(|| scaled(text, NANO_DIGITS))
+        .map(Nanos)
+}
+
+/// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
+#[inline]
+fn plain_nanos(text: &[u8]) -> Option<i64> {
+    let mut value = 0i64;
+    let mut at = 0;
+    while let Some(digit) = text.get(at).and_then(digit) {
+        value = value * 10 + digit;
+        at += 1;
+        if at > 18 {
+            return None;
+        }
+    }
+    if at == 0 {
+        return None;
+    }
+    let Some(rest) = text.get(at + 1..) else {
+        return value.checked_mul(1_000);
+    };
+    let fraction = match *rest {
+        [a] => digit(&a)? * 100,
+        [a, b] => digit(&a)? * 100 + digit(&b)? * 10,
+        [a, b, c] => digit(&a)? * 100 + digit(&b)? * 10 + digit(&c)?,
+        _ => return None,
+    };
+    if text[at] != b'.' {
+        return None;
+    }
+    value.checked_mul(1_000)?.checked_add(fraction)
+}
+
+#[inline]
+fn digit(byte: &u8) -> Option<i64> {
+    let value = byte.wrapping_sub(b'0');
+    (value < 10).then_some(i64::from(value))
+}
+
+/// Any JSON number, or one in quotes, as an id: beyond `i64` the bits of `u64` are kept, so that
+/// 18446744073709551615 is the -1 that Kineto meant. `None` where it is no whole number.
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    if let Some(value) = short_integer(text) {
+        return Some(value);
+    }
+    let text = std::str::from_utf8(text).ok()?.trim();
+    if let Ok(value) = text.parse::<i64>() {
+        return Some(value);
+    }
+    if let Ok(value) = text.parse::<u64>() {
+        return Some(value.cast_signed());
+    }
+    let whole = scaled(text.as_bytes(), 0)?;
+    (scaled(text.as_bytes(), 1)? == whole.saturating_mul(10)).then_some(whole)
+}
+
+/// Up to 18 digits with an optional sign.
+#[inline]
+fn short_integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0;
+    for byte in digits {
+        value = value * 10 + digit(byte)?;
+    }
+    Some(if negative { -value } else { value })
+}
+
+/// A size or count. `None` where it is negative or no whole number.
+pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
+    match short_integer(text) {
+        Some(value) => u64::try_from(value).ok(),
+        None => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+    }
+}
+
+/// An id that may be hexadecimal (`0x1f`): of a flow arrow, or of a stream on ROCm 6.
+pub(super) fn id(text: &[u8]) -> Option<i64> {
+    match text.strip_prefix(b"0x") {
+        Some(hex) => {
+            let hex = std::str::from_utf8(hex).ok()?;
+            u64::from_str_radix(hex, 16).ok().map(u64::cast_signed)
+        }
+        None => integer(text),
+    }
+}
+
+/// The digits at the end of a text such as `stream 7`.
+pub(super) fn trailing_integer(text: &str) -> Option<i64> {
+    let text = text.trim_end();
+    let start = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    text[start..].parse().ok()
+}
+
+/// A decimal number times 10^`places`, rounded half away from zero, saturating.
+fn scaled(text: &[u8], places: i64) -> Option<i64> {
+    let (negative, text) = match text.trim_ascii() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        text => (false, text),
+    };
+    let (mantissa, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
+        Some(at) => (&text[..at], exponent(&text[at + 1..])?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = match mantissa.iter().position(|&b| b == b'.') {
+        Some(at) => (&mantissa[..at], &mantissa[at + 1..]),
+        None => (mantissa, &mantissa[..0]),
+    };
+    let digits = || whole.iter().chain(fraction);
+    if digits().count() == 0 || !digits().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let kept = i64::try_from(whole.len())
+        .ok()?
+        .saturating_add(exponent)
+        .saturating_add(places);
+    let magnitude = leading_digits(digits(), kept);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// The first `kept` digits as a number (missing ones are 0), rounded by the digit that follows.
+fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
+    let mut value = 0i64;
+    let mut taken = 0i64;
+    for &byte in digits {
+        if taken == kept {
+            let up = i64::from(byte >= b'5');
+            return value.saturating_add(up);
+        }
+        if taken > kept {
+            return 0;
+        }
+        value = value
+            .saturating_mul(10)
+            .saturating_add(i64::from(byte - b'0'));
+        taken += 1;
+    }
+    while taken < kept && value != 0 && value != i64::MAX {
+        value = value.saturating_mul(10);
+        taken += 1;
+    }
+    value
+}
+
+/// The exponent after `e`; one of many digits saturates, it is absurd either way.
+fn exponent(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let digits = text.trim_start_matches(['+', '-']);
+    if digits.is_empty()
+        || text.len() - digits.len() > 1
+        || !digits.bytes().all(|b| b.is_ascii_digit())
+    {
+        return None;
+    }
+    let value = digits.parse::<i64>().unwrap_or(i64::MAX).min(1_000_000);
+    Some(if text.starts_with('-') { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_every_digit() {
+        let cases: [(&str, i64); 12] = [
+            ("0", 0),
+            ("1.5", 1_500),
+            ("4350725992784.785", 4_350_725_992_784_785),
+            ("1704161511420306.491", 1_704_161_511_420_306_491),
+            ("12.77012757357446", 12_770),
+            ("0.0005", 1),
+            ("-0.0015", -2),
+            ("1e3", 1_000_000),
+            ("1.2345e1", 12_345),
+            ("12345e-4", 1_235),
+            ("1e400", i64::MAX),
+            ("-99999999999999999999", -i64::MAX),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(nanos(text.as_bytes()), Some(Nanos(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_none() {
+        for text in [
+            "",
+            "NaN",
+            "inf",
+            "-Infinity",
+            "N/A",
+            "1.",
+            "1..2",
+            "1e",
+            "0x10",
+            "--1",
+            "1e--2",
+        ] {
+            let value = nanos(text.as_bytes());
+            assert!(value.is_none() || text == "1.", "{text} gave {value:?}");
+        }
+    }
+
+    #[test]
+    fn ids_beyond_i64_keep_their_bits() {
+        assert_eq!(integer(b"18446744073709551615"), Some(-1));
+        assert_eq!(
+            integer(b"10159970886766084423"),
+            Some(10_159_970_886_766_084_423u64.cast_signed())
+        );
+        assert_eq!(integer(b"-7"), Some(-7));
+        assert_eq!(integer(b"7.0"), Some(7));
+        assert_eq!(integer(b"7.5"), None);
+        assert_eq!(integer(b"seven"), None);
+        assert_eq!(unsigned(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(unsigned(b"-1"), None);
+    }
+
+    #[test]
+    fn ids_of_arrows_may_be_hexadecimal() {
+        assert_eq!(id(b"0x1f"), Some(31));
+        assert_eq!(id(b"31"), Some(31));
+    }
+
+    #[test]
+    fn a_stream_is_the_number_at_the_end() {
+        assert_eq!(trailing_integer("stream 7"), Some(7));
+        assert_eq!(trailing_integer("7"), Some(7));
+        assert_eq!(trailing_integer("stream"), None);
+        assert_eq!(trailing_integer("stream\u{fffd}3"), Some(3));
+    }
+}

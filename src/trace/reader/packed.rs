@@ -1,0 +1,162 @@
+//! Any reader → its bytes as they are, buffered, counted, and told to who watches the progress.
+
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that are read at once.
+const BUFFER: usize = 64 * 1024;
+
+/// The bytes of the file as they are.
+pub(super) struct Packed<'a> {
+    input: Box<dyn Read + 'a>,
+    progress: Option<Arc<AtomicU64>>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    total: u64,
+    has_failed: bool,
+}
+
+impl<'a> Packed<'a> {
+    pub(super) fn new(input: impl Read + 'a, progress: Option<Arc<AtomicU64>>) -> Self {
+        let buffer = vec![0; BUFFER];
+        let input = Box::new(input);
+        Packed {
+            input,
+            progress,
+            buffer,
+            start: 0,
+            end: 0,
+            total: 0,
+            has_failed: false,
+        }
+    }
+
+    /// The first bytes of the file, as many as one read gives but at least 4 where there are.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub(super) fn first_bytes(&mut self) -> io::Result<&[u8]> {
+        while self.end < 4 {
+            match self.read_input(self.end)? {
+                0 => break,
+                count => self.end += count,
+            }
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// The next byte; `None` at the end.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub(super) fn next_byte(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.fill_buf()?.first().copied();
+        self.consume(usize::from(byte.is_some()));
+        Ok(byte)
+    }
+
+    /// Bytes read from the file.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Bytes read and used.
+    pub(super) fn used(&self) -> u64 {
+        self.total - (self.end - self.start) as u64
+    }
+
+    /// Whether an error came from the reader itself.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Reads on to the end; the size of the whole file.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub(super) fn count_rest(&mut self) -> io::Result<u64> {
+        while self.read_input(0)? != 0 {}
+        (self.start, self.end) = (0, 0);
+        Ok(self.total)
+    }
+
+    /// Reads into the buffer from `at` on.
+    fn read_input(&mut self, at: usize) -> io::Result<usize> {
+        let result = read_once(&mut self.input, &mut self.buffer[at..]);
+        self.counted(result)
+    }
+
+    fn counted(&mut self, result: io::Result<usize>) -> io::Result<usize> {
+        match result {
+            Ok(count) => {
+                self.total += count as u64;
+                if let Some(progress) = &self.progress {
+                    progress.fetch_add(count as u64, Ordering::Relaxed);
+                }
+                Ok(count)
+            }
+            Err(error) => {
+                self.has_failed = true;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// One read that is repeated when a signal interrupts it.
+fn read_once(input: &mut dyn Read, out: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(out) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+impl Read for Packed<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end {
+            let result = read_once(&mut self.input, out);
+            return self.counted(result);
+        }
+        let count = out.len().min(self.end - self.start);
+        out[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
+        self.start += count;
+        Ok(count)
+    }
+}
+
+impl BufRead for Packed<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.start == self.end {
+            self.end = 0;
+            self.start = 0;
+            self.end = self.read_input(0)?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.start += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_counts_the_bytes_of_the_file() {
+        let progress = Arc::new(AtomicU64::new(0));
+        let mut packed = Packed::new(&b"abcdefgh"[..], Some(progress.clone()));
+        assert_eq!(packed.first_bytes().expect("bytes"), b"abcdefgh");
+        assert_eq!(packed.next_byte().expect("a byte"), Some(b'a'));
+        assert_eq!(
+            (packed.used(), packed.count_rest().expect("the rest")),
+            (1, 8)
+        );
+        assert_eq!(progress.load(Ordering::Relaxed), 8);
+    }
+}

@@ -1,0 +1,76 @@
+//! Begin and end events (`ph` `B` and `E`) → which end closes which begin.
+
+use crate::trace::columns::{EventId, ThreadId};
+use crate::trace::texts::TextId;
+
+/// How many open events an end is looked for in: more than any real call stack, so that a file of
+/// begins without ends costs no time.
+const MAX_SEARCH: usize = 1024;
+
+/// The events that have begun and not ended, for each thread.
+#[derive(Debug, Default)]
+pub(super) struct OpenEvents {
+    stacks: Vec<Vec<Open>>,
+}
+
+/// An event that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) name: TextId,
+    /// `None` where events of its category are left out.
+    pub(super) event: Option<EventId>,
+}
+
+impl OpenEvents {
+    /// An event begins.
+    pub(super) fn begin(&mut self, thread: ThreadId, open: Open) {
+        if self.stacks.len() <= thread.index() {
+            self.stacks.resize_with(thread.index() + 1, Vec::new);
+        }
+        self.stacks[thread.index()].push(open);
+    }
+
+    /// An event ends: the innermost one with this name, or just the innermost where the end has no
+    /// name. `None` where none is open.
+    pub(super) fn end(&mut self, thread: ThreadId, name: TextId) -> Option<Open> {
+        let stack = self.stacks.get_mut(thread.index())?;
+        if name == TextId::EMPTY {
+            return stack.pop();
+        }
+        let from = stack.len().saturating_sub(MAX_SEARCH);
+        let at = stack[from..].iter().rposition(|open| open.name == name)?;
+        Some(stack.remove(from + at))
+    }
+
+    /// The kept events that have not ended, by thread.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = EventId> {
+        self.stacks.iter().flatten().filter_map(|open| open.event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_closes_the_innermost_begin_of_its_name() {
+        let mut events = OpenEvents::default();
+        let thread = ThreadId(1);
+        for (name, event) in [(1, 10), (2, 11), (1, 12)] {
+            events.begin(
+                thread,
+                Open {
+                    name: TextId(name),
+                    event: Some(EventId(event)),
+                },
+            );
+        }
+        let ended =
+            |events: &mut OpenEvents, name| events.end(thread, TextId(name)).and_then(|o| o.event);
+        assert_eq!(ended(&mut events, 2), Some(EventId(11)));
+        assert_eq!(ended(&mut events, 0), Some(EventId(12)));
+        assert_eq!(ended(&mut events, 2), None);
+        assert_eq!(events.unfinished().collect::<Vec<_>>(), [EventId(10)]);
+        assert_eq!(events.end(ThreadId(9), TextId(1)), None);
+    }
+}

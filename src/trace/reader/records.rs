@@ -1,0 +1,202 @@
+//! The four argument lists of an op, as raw JSON → its argument record.
+//!
+//! Ops repeat: all four lists are looked up at once, as they stand in the text, and are normalised
+//! and interned only when they were never met in this form.
+
+use super::cursor::Value;
+use super::decode::Marks;
+use super::event::Args;
+use super::normal;
+use super::strings::{self, Form, Strings};
+use crate::trace::columns::Arguments;
+use crate::trace::texts::TextId;
+use hashbrown::HashTable;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+
+/// The records of the trace that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    list: Vec<Arguments>,
+    by_content: FxHashMap<Arguments, u32>,
+    raw: Vec<u8>,
+    seen: Vec<Seen>,
+    by_raw: HashTable<u32>,
+}
+
+/// A raw form that was met: where its bytes end in `raw`, and what it stands for.
+#[derive(Debug)]
+struct Seen {
+    shape: [u32; 4],
+    end: usize,
+    record: u32,
+    marks: Marks,
+}
+
+impl Records {
+    /// The record of an event, or `u32::MAX` where it has no arguments; and the damage in them.
+    pub(super) fn find_or_add(&mut self, args: &Args<'_>, strings: &mut Strings) -> (u32, Marks) {
+        let lists = [args.dims, args.types, args.strides, args.concrete];
+        if lists.iter().all(|list| *list == Value::Absent) {
+            return (u32::MAX, Marks::default());
+        }
+        let shape = lists.map(shape);
+        let raw = lists.map(|list| raw(&list));
+        let hash = hash(&raw);
+        let same = |&at: &u32| {
+            let seen = &self.seen[at as usize];
+            seen.shape == shape && equals(&self.raw[..seen.end], &raw)
+        };
+        if let Some(&at) = self.by_raw.find(hash, same) {
+            let seen = &self.seen[at as usize];
+            return (seen.record, seen.marks);
+        }
+        let (record, marks) = self.add(lists, strings);
+        self.remember(
+            hash,
+            raw,
+            Seen {
+                shape,
+                end: 0,
+                record,
+                marks,
+            },
+        );
+        (record, marks)
+    }
+
+    /// All records, by id.
+    pub(super) fn into_list(self) -> Vec<Arguments> {
+        self.list
+    }
+
+    fn add(&mut self, lists: [Value<'_>; 4], strings: &mut Strings) -> (u32, Marks) {
+        let mut marks = Marks::default();
+        let [dims, types, strides, concrete] = lists.map(|list| intern(list, strings, &mut marks));
+        let record = Arguments {
+            dims,
+            types,
+            strides,
+            concrete,
+        };
+        if record == Arguments::default() {
+            return (u32::MAX, marks);
+        }
+        let id = *self.by_content.entry(record).or_insert_with(|| {
+            self.list.push(record);
+            u32::try_from(self.list.len()).expect("fewer records than events") - 1
+        });
+        (id, marks)
+    }
+
+    fn remember(&mut self, hash: u64, raw: [&[u8]; 4], mut seen: Seen) {
+        let at = u32::try_from(self.seen.len()).expect("fewer forms than events");
+        raw.iter().for_each(|part| self.raw.extend_from_slice(part));
+        seen.end = self.raw.len();
+        self.seen.push(seen);
+        let (bytes, seen) = (&self.raw, &self.seen);
+        self.by_raw.insert_unique(hash, at, |&at| {
+            let seen = &seen[at as usize];
+            self::hash(&split(&bytes[..seen.end], seen.shape))
+        });
+    }
+}
+
+fn intern(list: Value<'_>, strings: &mut Strings, marks: &mut Marks) -> TextId {
+    match list {
+        Value::Composite(raw) => {
+            let (text, found) = normal::normalised(raw);
+            marks.merge(found);
+            strings.add(&text)
+        }
+        Value::Text(raw) => {
+            let (text, found) = strings.intern(raw, Form::Text);
+            marks.merge(found);
+            text
+        }
+        Value::Absent | Value::Scalar(_) | Value::Null => TextId::EMPTY,
+    }
+}
+
+fn raw<'a>(list: &Value<'a>) -> &'a [u8] {
+    match *list {
+        Value::Composite(raw) | Value::Text(raw) => raw,
+        Value::Absent | Value::Scalar(_) | Value::Null => &[],
+    }
+}
+
+/// The length of a list, and whether it is text in quotes.
+fn shape(list: Value<'_>) -> u32 {
+    let is_text = matches!(list, Value::Text(_));
+    let length = u32::try_from(raw(&list).len()).expect("a window is below 2 GiB");
+    length << 1 | u32::from(is_text)
+}
+
+fn hash(parts: &[&[u8]; 4]) -> u64 {
+    let mut hasher = FxHasher::default();
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish()
+}
+
+/// Whether `bytes` ends in all the parts; their lengths are known to be right.
+fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
+    let mut rest = bytes;
+    parts.iter().rev().all(|part| {
+        let (before, last) = rest.split_at(rest.len() - part.len());
+        rest = before;
+        strings::equal(last, part)
+    })
+}
+
+/// The parts that `bytes` ends in.
+fn split(bytes: &[u8], shape: [u32; 4]) -> [&[u8]; 4] {
+    let mut end = bytes.len();
+    let mut parts = [&bytes[..0]; 4];
+    for at in (0..4).rev() {
+        let start = end - (shape[at] >> 1) as usize;
+        parts[at] = &bytes[start..end];
+        end = start;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args<'a>(dims: &'a [u8], types: Value<'a>) -> Args<'a> {
+        Args {
+            dims: Value::Composite(dims),
+            types,
+            ..Args::default()
+        }
+    }
+
+    #[test]
+    fn raw_forms_of_one_list_share_a_record() {
+        let (mut records, mut strings) = (Records::default(), Strings::default());
+        let types = Value::Composite(br#"["float"]"#);
+        let (a, _) = records.find_or_add(&args(b"[[1,2]]", types), &mut strings);
+        let (b, _) = records.find_or_add(&args(b"[[1, 2]]", types), &mut strings);
+        let (c, _) = records.find_or_add(&args(b"[[1, 3]]", types), &mut strings);
+        let (again, _) = records.find_or_add(&args(b"[[1,2]]", types), &mut strings);
+        assert_eq!((a, a), (b, again));
+        assert_ne!(a, c);
+        assert_eq!(
+            strings.get(records.into_list()[a as usize].dims),
+            "[[1, 2]]"
+        );
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let (mut records, mut strings) = (Records::default(), Strings::default());
+        let (a, _) = records.find_or_add(&args(b"[1]", Value::Composite(b"[2]")), &mut strings);
+        let (b, _) = records.find_or_add(&args(b"[1][2]", Value::Absent), &mut strings);
+        let (c, _) = records.find_or_add(&args(b"[1]", Value::Text(b"[2]")), &mut strings);
+        let (none, _) = records.find_or_add(&Args::default(), &mut strings);
+        assert_ne!(a, b);
+        assert_eq!(a, c);
+        assert_eq!(none, u32::MAX);
+    }
+}

@@ -1,0 +1,158 @@
+//! The first bytes of a file → go on, or an error that says what the file seems to be.
+
+use crate::error::{Error, ErrorKind, Place, Result};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Files that are often taken for traces: first bytes, what it is, what to do.
+const OTHERS: [(&[u8], &str, &str); 13] = [
+    (
+        b"version https://git-lfs",
+        "a Git LFS pointer, not the file itself",
+        "fetch the file with git lfs pull",
+    ),
+    (
+        b"\xff\xfe",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16 -t UTF-8",
+    ),
+    (
+        b"\xfe\xff",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16 -t UTF-8",
+    ),
+    (
+        b"{\0",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16LE -t UTF-8",
+    ),
+    (
+        b"[\0",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16LE -t UTF-8",
+    ),
+    (
+        b"\0{",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16BE -t UTF-8",
+    ),
+    (
+        b"\0[",
+        "text in UTF-16",
+        "convert it with iconv -f UTF-16BE -t UTF-8",
+    ),
+    (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"BZh", "packed with bzip2", "unpack it with bunzip2"),
+    (b"\xfd7zXZ", "packed with xz", "unpack it with unxz"),
+    (
+        b"SQLite format 3",
+        "an SQLite database (Nsight Systems or rocprof)",
+        "record a Kineto trace with torch.profiler",
+    ),
+    (
+        b"\x80\x04",
+        "a Python pickle",
+        "give the trace.json that the profiler exported",
+    ),
+    (
+        b"\x80\x02",
+        "a Python pickle",
+        "give the trace.json that the profiler exported",
+    ),
+];
+
+/// Where a tar archive names itself.
+const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
+
+/// How many bytes of `head` to skip before the JSON text: those of a byte order mark.
+///
+/// # Errors
+/// If `head`, the beginning of the unpacked text, is empty or no JSON.
+pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
+    let skip = if head.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
+    } else {
+        0
+    };
+    let text = head[skip..].trim_ascii_start();
+    let refuse = |message: String, remedy: &str| {
+        let offset = (head.len() - text.len()) as u64;
+        Err(Error::new(ErrorKind::Malformed, name, message)
+            .at(Place {
+                offset,
+                event: None,
+            })
+            .remedy(remedy))
+    };
+    if text.is_empty() {
+        return refuse(
+            "the file is empty".to_owned(),
+            "the profiler did not finish: profile again",
+        );
+    }
+    let known = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic));
+    if let Some((_, what, remedy)) = known {
+        return refuse(format!("expected a trace in JSON, found {what}"), remedy);
+    }
+    if head
+        .get(TAR_MAGIC.0..)
+        .is_some_and(|rest| rest.starts_with(TAR_MAGIC.1))
+    {
+        return refuse(
+            "expected a trace in JSON, found a tar archive".to_owned(),
+            "unpack it with tar xf",
+        );
+    }
+    match text[0] {
+        b'{' | b'[' => Ok(skip),
+        b'<' => refuse(
+            "expected a trace in JSON, found HTML or XML".to_owned(),
+            "the download gave an error or login page: download the file itself",
+        ),
+        _ => refuse(
+            format!("expected '{{' or '[', found {}", shown(text)),
+            "give a trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)",
+        ),
+    }
+}
+
+/// The first byte, as a message shows it.
+fn shown(text: &[u8]) -> String {
+    match text[0] {
+        byte @ b'!'..=b'~' => format!("'{}'", char::from(byte)),
+        byte => format!("byte 0x{byte:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_passes_with_and_without_a_byte_order_mark() {
+        assert_eq!(check("t", b" {\"a\"").expect("json"), 0);
+        assert_eq!(check("t", b"\xef\xbb\xbf[").expect("json"), 3);
+    }
+
+    #[test]
+    fn other_files_are_told() {
+        let cases: [(&[u8], &str); 6] = [
+            (
+                b"",
+                "t: byte 0: the file is empty (the profiler did not finish: profile again)",
+            ),
+            (b"<!DOCTYPE html>", "found HTML"),
+            (
+                b"version https://git-lfs.github.com/spec/v1",
+                "git lfs pull",
+            ),
+            (b"\xff\xfe{\0", "iconv"),
+            (b"hello", "found 'h'"),
+            (b"  \x01", "byte 2: expected '{' or '[', found byte 0x01"),
+        ];
+        for (head, expected) in cases {
+            let error = check("t", head).expect_err("no trace").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

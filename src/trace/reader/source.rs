@@ -1,0 +1,205 @@
+//! A file, standard input or any reader → unpacked bytes: plain, gzip or zstd, by the first bytes.
+
+use super::gzip::Gzip;
+use super::oddity::Oddities;
+use super::options::ReadOptions;
+use super::packed::Packed;
+use crate::error::{Error, ErrorKind, Place, Result};
+use std::io::{self, Read};
+
+/// Where the unpacked bytes of a trace come from.
+pub(super) struct Source<'a> {
+    name: &'a str,
+    max_unpacked: Option<u64>,
+    packing: Packing<'a>,
+    unpacked: u64,
+    damage: Option<String>,
+}
+
+enum Packing<'a> {
+    Plain(Packed<'a>),
+    Gzip(Box<Gzip<'a>>),
+    Zstd(Box<zstd::stream::read::Decoder<'static, Packed<'a>>>),
+}
+
+impl<'a> Source<'a> {
+    /// The bytes of `input`; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// If nothing can be read.
+    pub(super) fn new(
+        name: &'a str,
+        input: impl Read + 'a,
+        options: &'a ReadOptions,
+    ) -> Result<Self> {
+        let cannot = |error| Error::io(name, "read the trace", error);
+        let mut packed = Packed::new(input, options.progress.clone());
+        let packing = match packed.first_bytes().map_err(cannot)? {
+            [0x1f, 0x8b, ..] => Packing::Gzip(Box::new(Gzip::new(packed))),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(cannot)?;
+                Packing::Zstd(Box::new(decoder))
+            }
+            _ => Packing::Plain(packed),
+        };
+        let max_unpacked = options.max_unpacked;
+        Ok(Source {
+            name,
+            max_unpacked,
+            packing,
+            unpacked: 0,
+            damage: None,
+        })
+    }
+
+    /// What the trace is called in messages.
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Fills the beginning of `out` with the next bytes; 0 at the end of the file, and where packed
+    /// data are cut off or damaged ([`Source::damage`] says so then).
+    ///
+    /// # Errors
+    /// If reading fails, or the text is longer than the bound for it.
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if self.damage.is_some() {
+            return Ok(0);
+        }
+        let result = match &mut self.packing {
+            Packing::Plain(packed) => packed.read(out),
+            Packing::Gzip(gzip) => gzip.read(out),
+            Packing::Zstd(zstd) => zstd.read(out),
+        };
+        let count = match result {
+            Ok(count) => count,
+            Err(error) if self.is_damage(&error) => {
+                self.damage = Some(error.to_string());
+                0
+            }
+            Err(error) => return Err(Error::io(self.name, "read the trace", error)),
+        };
+        self.unpacked += count as u64;
+        self.check_bound()?;
+        Ok(count)
+    }
+
+    /// Whether the file is at fault, not the reading of it.
+    fn is_damage(&self, error: &io::Error) -> bool {
+        match &self.packing {
+            Packing::Plain(_) => false,
+            Packing::Gzip(gzip) => !gzip.packed().has_failed(),
+            Packing::Zstd(zstd) => {
+                !zstd.get_ref().has_failed() && error.kind() != io::ErrorKind::OutOfMemory
+            }
+        }
+    }
+
+    fn check_bound(&self) -> Result<()> {
+        let packed = self.packed().total();
+        let bound = self
+            .max_unpacked
+            .unwrap_or_else(|| ReadOptions::default_max_unpacked(packed));
+        if self.unpacked <= bound {
+            return Ok(());
+        }
+        let message = format!("unpacks to more than {bound} bytes");
+        Err(Error::new(ErrorKind::LimitExceeded, self.name, message)
+            .at(Place {
+                offset: bound,
+                event: None,
+            })
+            .remedy("a larger bound can be set with --max-unpacked"))
+    }
+
+    fn packed(&self) -> &Packed<'a> {
+        match &self.packing {
+            Packing::Plain(packed) => packed,
+            Packing::Gzip(gzip) => gzip.packed(),
+            Packing::Zstd(zstd) => zstd.get_ref(),
+        }
+    }
+
+    /// Bytes of text so far.
+    pub(super) fn unpacked(&self) -> u64 {
+        self.unpacked
+    }
+
+    /// Why the packed data end too early, where they do.
+    pub(super) fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
+    }
+
+    /// The share of the file that was read, in percent; bytes after damaged data are not.
+    ///
+    /// # Errors
+    /// If the rest of the file cannot be counted.
+    pub(super) fn share_read(&mut self) -> Result<f64> {
+        let name = self.name;
+        let packed = match &mut self.packing {
+            Packing::Plain(packed) => packed,
+            Packing::Gzip(gzip) => gzip.packed_mut(),
+            Packing::Zstd(zstd) => zstd.get_mut(),
+        };
+        let used = packed.used();
+        let total = packed
+            .count_rest()
+            .map_err(|error| Error::io(name, "read the trace", error))?;
+        Ok(if total == 0 {
+            100.0
+        } else {
+            100.0 * used as f64 / total as f64
+        })
+    }
+
+    /// Moves what was odd about the packing to `odd`.
+    pub(super) fn take_oddities(&mut self, odd: &mut Oddities) {
+        if let Packing::Gzip(gzip) = &mut self.packing {
+            for (oddity, offset) in gzip.take_oddities() {
+                odd.add(
+                    oddity,
+                    1,
+                    Place {
+                        offset,
+                        event: None,
+                    },
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpacked(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<u8>, Option<String>)> {
+        let mut source = Source::new("t", bytes, options)?;
+        let mut out = Vec::new();
+        let mut buffer = [0; 7];
+        loop {
+            match source.read(&mut buffer)? {
+                0 => return Ok((out, source.damage().map(str::to_owned))),
+                count => out.extend_from_slice(&buffer[..count]),
+            }
+        }
+    }
+
+    #[test]
+    fn zstd_is_known_by_its_first_bytes_and_kept_when_cut() {
+        let text = b"[1, 2, 3]".repeat(1000);
+        let packed = zstd::encode_all(&text[..], 1).expect("packed");
+        let options = ReadOptions::default();
+        assert_eq!(unpacked(&packed, &options).expect("unpacked"), (text, None));
+        let (_, damage) = unpacked(&packed[..packed.len() - 3], &options).expect("unpacked");
+        assert!(damage.is_some());
+    }
+
+    #[test]
+    fn the_bound_stops_a_bomb() {
+        let options = ReadOptions::default().max_unpacked(100);
+        let error = unpacked(&[b' '; 101], &options).expect_err("too large");
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(unpacked(&[b' '; 100], &options).is_ok());
+    }
+}

@@ -1,0 +1,163 @@
+//! Raw bytes of names → ids of interned texts.
+//!
+//! Most raw bytes stand for themselves and are looked up as they are. The others (escapes, damage,
+//! text that is not ASCII) are decoded only the first time: a table of aliases remembers their raw form, so
+//! that repeated ones cost one look-up and damage in them is still counted every time.
+
+use super::decode::{self, Marks};
+use crate::trace::texts::{TextId, Texts, hash_bytes};
+use hashbrown::HashTable;
+
+/// How raw bytes become a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The content of a string.
+    Text,
+    /// The content of a string that names a Python frame.
+    Frame,
+}
+
+/// The texts of the trace that is being read, and how their raw forms looked.
+#[derive(Debug, Default)]
+pub(super) struct Strings {
+    texts: Texts,
+    raw: Vec<u8>,
+    aliases: Vec<Alias>,
+    ids: HashTable<u32>,
+}
+
+#[derive(Debug)]
+struct Alias {
+    end: usize,
+    form: Form,
+    text: TextId,
+    marks: Marks,
+}
+
+impl Strings {
+    /// The id of what `raw` stands for, and the damage in it.
+    #[inline]
+    pub(super) fn intern(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
+        if decode::is_plain(raw) {
+            (self.intern_plain(raw), Marks::default())
+        } else {
+            self.intern_alias(raw, form)
+        }
+    }
+
+    /// The id of a text that is decoded already.
+    pub(super) fn add(&mut self, text: &str) -> TextId {
+        self.texts.intern(text)
+    }
+
+    /// The text of an id.
+    pub(super) fn get(&self, id: TextId) -> &str {
+        self.texts.get(id)
+    }
+
+    /// Size of all distinct texts and raw forms, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.bytes() + self.raw.len()
+    }
+
+    /// The texts alone, when all is read.
+    pub(super) fn into_texts(self) -> Texts {
+        self.texts
+    }
+
+    fn intern_plain(&mut self, raw: &[u8]) -> TextId {
+        if raw.is_empty() {
+            return TextId::EMPTY;
+        }
+        let hash = hash_bytes(raw);
+        match self.texts.find(hash, raw) {
+            Some(id) => id,
+            None => self.texts.insert(
+                hash,
+                std::str::from_utf8(raw).expect("plain bytes are ASCII"),
+            ),
+        }
+    }
+
+    fn intern_alias(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
+        let hash = hash_bytes(raw);
+        let (bytes, aliases) = (&self.raw, &self.aliases);
+        let same =
+            |&at: &u32| aliases[at as usize].form == form && alias_bytes(bytes, aliases, at) == raw;
+        if let Some(&at) = self.ids.find(hash, same) {
+            let alias = &self.aliases[at as usize];
+            return (alias.text, alias.marks);
+        }
+        let (text, marks) = match form {
+            Form::Text => decode::text(raw),
+            Form::Frame => decode::frame_name(raw),
+        };
+        let text = self.texts.intern(&text);
+        self.add_alias(hash, raw, form, text, marks);
+        (text, marks)
+    }
+
+    fn add_alias(&mut self, hash: u64, raw: &[u8], form: Form, text: TextId, marks: Marks) {
+        let at = u32::try_from(self.aliases.len()).expect("fewer than 2^32 distinct texts");
+        self.raw.extend_from_slice(raw);
+        self.aliases.push(Alias {
+            end: self.raw.len(),
+            form,
+            text,
+            marks,
+        });
+        let (bytes, aliases) = (&self.raw, &self.aliases);
+        self.ids
+            .insert_unique(hash, at, |&at| hash_bytes(alias_bytes(bytes, aliases, at)));
+    }
+}
+
+/// Whether the bytes are the same.
+///
+/// An empty slice may point nowhere, and to compare nothing there costs a hundred nanoseconds where
+/// the system's `memcmp` reads through a mask (AVX-512): the fault is suppressed by microcode.
+#[inline]
+pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && (a.is_empty() || a == b)
+}
+
+fn alias_bytes<'a>(bytes: &'a [u8], aliases: &[Alias], at: u32) -> &'a [u8] {
+    let at = at as usize;
+    let start = if at == 0 { 0 } else { aliases[at - 1].end };
+    &bytes[start..aliases[at].end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_raw_forms_of_one_text_share_its_id() {
+        let mut strings = Strings::default();
+        let (plain, _) = strings.intern(b"a/b", Form::Text);
+        assert_eq!(
+            strings.intern(br"a\/b", Form::Text),
+            (plain, Marks::default())
+        );
+        assert_eq!(strings.intern(br"\u0061/b", Form::Text).0, plain);
+    }
+
+    #[test]
+    fn raw_bytes_are_not_taken_for_a_text_that_looks_like_them() {
+        let mut strings = Strings::default();
+        let (literal, _) = strings.intern(br"a\\nb", Form::Text);
+        let (escape, _) = strings.intern(br"a\nb", Form::Text);
+        assert_eq!(
+            (strings.get(literal), strings.get(escape)),
+            ("a\\nb", "a\nb")
+        );
+    }
+
+    #[test]
+    fn damage_is_told_every_time() {
+        let mut strings = Strings::default();
+        let first = strings.intern(b"a\x01", Form::Text);
+        assert!(!first.1.is_empty());
+        assert_eq!(strings.intern(b"a\x01", Form::Text), first);
+    }
+}
