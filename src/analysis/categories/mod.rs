@@ -21,7 +21,7 @@ pub use evidence::CategoryTable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;
 use crate::tree::CallId;
-use rules::Rules;
+use rules::{Rules, Strength};
 use std::path::Path;
 
 /// The rules that the library brings along.
@@ -118,6 +118,12 @@ impl Categories {
     /// All categories, in the order of precedence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules.categories.iter().map(|rule| rule.name.as_str())
+    }
+
+    /// Whether all work below an op of this category is part of it.
+    pub(super) fn is_specific(&self, id: CategoryId) -> bool {
+        let rule = self.rules.categories.get(usize::from(id.0));
+        rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
     /// Names of the categories whose work one op of this category may do.

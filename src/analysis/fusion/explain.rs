@@ -54,6 +54,8 @@ struct Leaf<'a> {
     /// Number of elements of each input; `None` where not recorded.
     inputs: Option<Vec<i64>>,
     kind: &'a str,
+    /// Whether it is work of its own that serves no other op.
+    is_specific: bool,
     replaces: Vec<&'a str>,
 }
 
@@ -105,6 +107,7 @@ fn leaf<'a>(analysis: &'a Analysis<'_>, side: Side, call: CallId, kernels: &[Cal
         all: Words::of(&format!("{op} {}", stems.join(" "))),
         inputs: inputs(analysis, side, call),
         kind: analysis.options().categories.name(category),
+        is_specific: analysis.options().categories.is_specific(category),
         replaces: analysis.options().categories.replaced_by(category),
     }
 }
@@ -161,11 +164,10 @@ fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the long side is made of the kinds of work that `short` replaces, and has them all.
+/// Whether the long side has all kinds of work that `short` replaces, and else only such as serves
+/// other work: attention may take in a scale and a dropout with its products and its softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
-    let is_part = |leaf: &&Leaf<'_>| {
-        short.replaces.contains(&leaf.kind) || leaf.kind == short.kind || leaf.kind == "elementwise"
-    };
+    let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);
     !short.replaces.is_empty() && long.iter().all(is_part) && short.replaces.iter().all(has)
 }

@@ -2,7 +2,7 @@
 
 use super::KernelChange;
 use super::explain;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::Category;
@@ -72,8 +72,8 @@ fn is_thread(analysis: &Analysis<'_>, node: MergedId) -> bool {
 }
 
 fn kind(analysis: &Analysis<'_>, node: MergedId) -> Option<CallKind> {
-    let call = analysis.diff().merged().node(node).call(Side::Baseline)?;
-    Some(analysis.tree(Side::Baseline).kind(call))
+    let node = analysis.diff().merged().node(node);
+    Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
 }
 
 /// A lowest common node, and which of the stretches between its common children.
@@ -81,14 +81,17 @@ type Place = (MergedId, u32);
 
 /// The kernels at each place, by launch.
 fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
-    let stretches = stretches(analysis);
+    let stretches = PerSide::from_fn(|side| stretches(analysis, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        let Some(node) = row.lowest_common else { continue };
+        // Kernels without a launch have a root in common, and no structure.
+        let Some(node) = row.lowest_common.filter(|_| row.kind != RowKind::Unlinked) else {
+            continue;
+        };
         for side in Side::BOTH {
             for &event in row.events[side].iter().filter(|&&event| is_kernel(analysis, side, event))
             {
-                let stretch = stretch(analysis, &stretches, node, side, event);
+                let stretch = stretch(analysis, &stretches[side], node, side, event);
                 nodes.entry((node, stretch)).or_default()[side].push(event);
             }
         }
@@ -101,7 +104,8 @@ fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<Call
     nodes
 }
 
-/// For each node, how many common nodes with GPU work stand before it below the same parent.
+/// For each call, how many pairs with GPU work stand before it below the same node, in the order of
+/// its own side: pairs may stand in another order on the other side.
 ///
 /// ```text
 /// forward
@@ -110,23 +114,19 @@ fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<Call
 /// ├── aten::mm
 /// └── >> aten::gelu       1
 /// ```
-fn stretches(analysis: &Analysis<'_>) -> Vec<u32> {
-    let diff = analysis.diff();
-    let mut common_children = vec![0; diff.merged().len()];
-    let mut stretches = Vec::with_capacity(diff.merged().len());
-    for (id, node) in diff.merged().nodes() {
-        let parent = diff.merged().parent(id);
-        stretches.push(parent.map_or(0, |parent| common_children[parent.index()]));
-        let is_common = Side::BOTH.iter().all(|&side| {
-            node.call(side).is_some_and(|call| {
-                diff.relation(side, call).is_common() && diff.tree(side).is_gpu_path(call)
-            })
-        });
-        if let Some(parent) = parent.filter(|_| is_common) {
-            common_children[parent.index()] += 1;
-        }
-    }
-    stretches
+fn stretches(analysis: &Analysis<'_>, side: Side) -> Vec<u32> {
+    let (diff, tree) = (analysis.diff(), analysis.tree(side));
+    let mut pairs_below = vec![0; diff.merged().len()];
+    let before = tree.calls().map(|call| {
+        let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
+        let before = pairs_below[parent.index()];
+        let runs = |side: Side, call| diff.tree(side).is_gpu_path(call);
+        let is_pair = diff.relation(side, call).is_common()
+            && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner));
+        pairs_below[parent.index()] += u32::from(is_pair && runs(side, call));
+        before
+    });
+    before.collect()
 }
 
 /// The stretch below a frame or thread that an event stands in; all of an op is one stretch.
@@ -144,7 +144,8 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            return stretches[below.index()];
+            let call = merged.node(below).call(side);
+            return call.map_or(0, |call| stretches[call.index()]);
         }
         below = parent;
     }
@@ -187,6 +188,9 @@ impl Paths<'_, '_> {
     /// path: they are what differs.
     fn name(&self, node: MergedId) -> Option<String> {
         let diff = self.analysis.diff();
+        if is_thread(self.analysis, node) {
+            return Some("thread".to_owned());
+        }
         let MergedNode::Both(baseline, candidate) = diff.merged().node(node) else { return None };
         let names = [
             diff.plain_name(Side::Baseline, baseline),
