@@ -20,7 +20,7 @@ pub use kernels::{CategoryRow, KernelRow};
 pub use options::AnalysisOptions;
 pub use rows::{Row, RowKind};
 pub use same_kernels::{SameKernelRow, SameKernels};
-pub use stacks::Stack;
+pub use stacks::PythonStack;
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
 pub use tally::Tally;
 

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 
 /// One distinct Python stack, and how many events were launched below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stack {
+pub struct PythonStack {
     /// Number of events.
     pub count: u64,
     /// The frames, outermost first.
@@ -22,11 +22,11 @@ pub struct Stack {
 impl Analysis<'_> {
     /// Up to `AnalysisOptions::stacks` distinct Python stacks of these events, most events first, on
     /// each side. Events launched below no frame have none and are not counted.
-    pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<Stack>> {
+    pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
         PerSide::from_fn(|side| self.stacks_of_side(side, &events[side]))
     }
 
-    fn stacks_of_side(&self, side: Side, events: &[CallId]) -> Vec<Stack> {
+    fn stacks_of_side(&self, side: Side, events: &[CallId]) -> Vec<PythonStack> {
         if self.options().stacks == 0 {
             return Vec::new();
         }
@@ -43,7 +43,7 @@ impl Analysis<'_> {
         stacks.truncate(self.options().stacks);
         stacks
             .into_iter()
-            .map(|(frames, count)| Stack {
+            .map(|(frames, count)| PythonStack {
                 count,
                 frames: frames.into_iter().map(str::to_owned).collect(),
             })

@@ -1,6 +1,6 @@
 //! `stacks.json`: the Python stacks that launched the GPU events of each op and of each kernel.
 
-use crate::analysis::{Analysis, Stack};
+use crate::analysis::{Analysis, PythonStack};
 use crate::side::PerSide;
 use crate::tree::CallId;
 use serde::Serialize;
@@ -72,12 +72,12 @@ fn entry(analysis: &Analysis<'_>, name: String, events: &PerSide<Vec<CallId>>) -
     Entry { name, trace1: stacks.baseline, trace2: stacks.candidate }
 }
 
-fn entries(stacks: Vec<Stack>) -> Vec<StackEntry> {
-    stacks.into_iter().map(|Stack { count, frames }| StackEntry { count, frames }).collect()
+fn entries(stacks: Vec<PythonStack>) -> Vec<StackEntry> {
+    stacks.into_iter().map(|PythonStack { count, frames }| StackEntry { count, frames }).collect()
 }
 
 /// The stacks as a JSON array for a cell of a table; empty where there are none.
-pub(super) fn cell(stacks: &[Stack]) -> String {
+pub(super) fn cell(stacks: &[PythonStack]) -> String {
     if stacks.is_empty() {
         return String::new();
     }
