@@ -20,7 +20,8 @@ use support::trace_builder::Platform;
 const STEPS: u32 = 3;
 
 fn main() -> Result<()> {
-    let folder = std::env::args().nth(1).map_or_else(|| PathBuf::from("examples/traces"), PathBuf::from);
+    let folder =
+        std::env::args().nth(1).map_or_else(|| PathBuf::from("examples/traces"), PathBuf::from);
     fs::create_dir_all(&folder)?;
     for (name, platform) in [("resnet.rocm", Platform::Rocm), ("resnet.cuda", Platform::Cuda)] {
         let json = resnet::training(platform, STEPS).json();

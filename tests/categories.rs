@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use support::compare::{REAL_PAIRS, compare, compare_json, real_pair};
 use support::trace_builder::{HostThread, TraceBuilder};
-use tracetree::analysis::{Analysis, AnalysisOptions, Categories, Tally};
+use tracetree::analysis::{Analysis, AnalysisOptions, Categories, Tally, Verdict};
 use tracetree::trace::Nanos;
 use tracetree::{ErrorKind, PerSide, Side};
 
@@ -175,12 +175,15 @@ fn an_error_in_a_rule_file_names_the_file_and_what_is_wrong() {
 
 /// Time of each category in ms.
 fn times(analysis: &Analysis<'_>) -> BTreeMap<String, PerSide<f64>> {
-    let rows = analysis.by_category(|_, _| "all").into_iter();
-    rows.map(|row| {
+    let mut times: BTreeMap<String, PerSide<f64>> = BTreeMap::new();
+    for row in analysis.by_category() {
         let name = analysis.options().categories.name(row.category).to_owned();
-        (name, row.tally.totals().map(Nanos::as_millis))
-    })
-    .collect()
+        let time = times.entry(name).or_default();
+        for side in Side::BOTH {
+            time[side] += row.tally.total(side).as_millis();
+        }
+    }
+    times
 }
 
 /// A category and its time in ms on each side.
@@ -263,8 +266,8 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
 fn table_lines(analysis: &Analysis<'_>, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
-        lines(&analysis.by_category(|_, _| "all"), turn, |row| {
-            (format!("{:?}", row.category), sides(&row.tally))
+        lines(&analysis.by_category(), turn, |row| {
+            (format!("{:?} {:?}", row.category, row.phase), sides(&row.tally))
         }),
         lines(&analysis.by_kernel(), turn, |row| {
             (format!("{} {} {:?}", row.kernel, row.op, row.category), sides(&row.tally))
@@ -279,18 +282,46 @@ fn table_lines(analysis: &Analysis<'_>, turn: bool) -> [Vec<String>; 3] {
     ]
 }
 
+/// The verdicts on the kernels, by name.
+fn verdicts(analysis: &Analysis<'_>) -> BTreeMap<String, Verdict> {
+    let rows = analysis.by_kernel();
+    let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
+    let names = rows.iter().map(|row| format!("{} {} {:?}", row.kernel, row.op, row.category));
+    names.zip(analysis.judge_tallies(&tallies).iter().map(|judged| judged.verdict)).collect()
+}
+
+#[test]
+fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
+    let turned = |verdict: Verdict| match verdict {
+        Verdict::Slower => Verdict::Faster,
+        Verdict::Faster => Verdict::Slower,
+        verdict @ (Verdict::Similar | Verdict::WithinNoise) => verdict,
+    };
+    for pair in [REAL_PAIRS[1], REAL_PAIRS[3]] {
+        let Some(traces) = real_pair(pair) else { return };
+        let there = compare(&traces, AnalysisOptions::default(), |analysis| verdicts(analysis));
+        let mut back =
+            compare(&traces.swap(), AnalysisOptions::default(), |analysis| verdicts(analysis));
+        assert!(there.values().any(|verdict| verdict.is_change()), "{pair:?}");
+        back.values_mut().for_each(|verdict| *verdict = turned(*verdict));
+        assert_eq!(there, back, "{pair:?}");
+    }
+    let Some(same) = real_pair([REAL_PAIRS[1][0]; 2]) else { return };
+    let verdicts = compare(&same, AnalysisOptions::default(), |analysis| verdicts(analysis));
+    assert!(verdicts.values().all(|verdict| *verdict == Verdict::Similar));
+}
+
 #[test]
 fn every_table_adds_up_to_the_account_and_has_its_mirror() {
     for pair in REAL_PAIRS {
         let Some(traces) = real_pair(pair) else { return };
         let lines = compare(&traces, AnalysisOptions::default(), |analysis| {
             let totals = analysis.account().totals.map(|totals| (totals.events, totals.time));
-            let categories = analysis.by_category(|_, _| "all");
+            let categories = analysis.by_category();
             assert_eq!(sums(categories.iter().map(|row| &row.tally)), totals, "{pair:?}");
             assert_eq!(sums(analysis.by_kernel().iter().map(|row| &row.tally)), totals, "{pair:?}");
             let same = analysis.same_kernels();
-            let all = same.rows.iter().map(|row| &row.tally).chain([&same.others]);
-            assert_eq!(sums(all), totals, "{pair:?}");
+            assert_eq!(sums(same.tallies()), totals, "{pair:?}");
             table_lines(analysis, false)
         });
         let traces = traces.swap();

@@ -13,9 +13,7 @@ fn trace(text: &str) -> Trace {
 }
 
 fn events(events: &str) -> Trace {
-    trace(&format!(
-        r#"{{"schemaVersion": 1, "traceEvents": [{events}], "traceName": "t"}}"#
-    ))
+    trace(&format!(r#"{{"schemaVersion": 1, "traceEvents": [{events}], "traceName": "t"}}"#))
 }
 
 fn op(name: &str, ts: u32) -> String {
@@ -29,10 +27,7 @@ fn names(trace: &Trace) -> Vec<&str> {
 }
 
 fn repairs(trace: &Trace) -> String {
-    trace
-        .notes()
-        .get("REPAIRED_JSON")
-        .map_or(String::new(), |note| note.message.clone())
+    trace.notes().get("REPAIRED_JSON").map_or(String::new(), |note| note.message.clone())
 }
 
 #[test]
@@ -46,11 +41,7 @@ fn an_event_that_cannot_be_mended_is_lost_alone_and_keeps_its_place() {
     ] {
         let trace = events(&[op("a", 1), broken.to_owned(), op("c", 3), op("d", 4)].join(",\n"));
         assert_eq!(names(&trace), ["a", "c", "d"], "{broken}");
-        assert_eq!(
-            trace.uid(trace.events().nth(1).expect("c")),
-            Uid(2),
-            "{broken}"
-        );
+        assert_eq!(trace.uid(trace.events().nth(1).expect("c")), Uid(2), "{broken}");
         let repairs = repairs(&trace);
         let is_told =
             repairs.starts_with("1 × event that cannot be read") || repairs.contains("is no event");
@@ -86,10 +77,8 @@ fn raw_source_text_as_a_name_is_kept() {
 #[test]
 fn damage_in_the_last_event_does_not_take_the_rest_of_the_document() {
     let broken = r#"{"ph": "X" "cat": "cpu_op"}"#;
-    let trace = trace(&format!(
-        r#"{{"traceEvents": [{}, {broken}], "schemaVersion": 7}}"#,
-        op("a", 1)
-    ));
+    let trace =
+        trace(&format!(r#"{{"traceEvents": [{}, {broken}], "schemaVersion": 7}}"#, op("a", 1)));
     assert_eq!(names(&trace), ["a"]);
     assert_eq!(trace.header().schema_version, Some(7));
 }
@@ -110,16 +99,8 @@ fn missing_and_extra_commas_are_counted() {
     let text = format!("[,{} {},,{},]", op("a", 1), op("b", 2), op("c", 3));
     let trace = trace(&text);
     assert_eq!(names(&trace), ["a", "b", "c"]);
-    assert!(
-        repairs(&trace).contains("3 × extra comma"),
-        "{}",
-        repairs(&trace)
-    );
-    assert!(
-        repairs(&trace).contains("1 × missing comma"),
-        "{}",
-        repairs(&trace)
-    );
+    assert!(repairs(&trace).contains("3 × extra comma"), "{}", repairs(&trace));
+    assert!(repairs(&trace).contains("1 × missing comma"), "{}", repairs(&trace));
 }
 
 #[test]
@@ -148,19 +129,9 @@ fn impossible_durations_are_zero_and_kept_aside() {
     );
     let durations: Vec<Nanos> = trace.events().map(|event| trace.duration(event)).collect();
     assert_eq!(durations, [Nanos::ZERO; 3]);
-    assert_eq!(
-        trace.notes().get("CLOCK_ANOMALY").map(|note| note.count),
-        Some(2)
-    );
-    assert_eq!(
-        trace.notes().get("MISSING_TIME").map(|note| note.count),
-        Some(1)
-    );
-    let recorded: Vec<Nanos> = trace
-        .recorded_durations()
-        .iter()
-        .map(|(_, value)| *value)
-        .collect();
+    assert_eq!(trace.notes().get("CLOCK_ANOMALY").map(|note| note.count), Some(2));
+    assert_eq!(trace.notes().get("MISSING_TIME").map(|note| note.count), Some(1));
+    let recorded: Vec<Nanos> = trace.recorded_durations().iter().map(|(_, value)| *value).collect();
     assert_eq!(recorded[0], Nanos(-5_000));
 }
 
@@ -185,10 +156,7 @@ fn begins_without_ends_and_ends_without_begins_are_told() {
     );
     let durations: Vec<Nanos> = trace.events().map(|event| trace.duration(event)).collect();
     assert_eq!(durations, [Nanos::ZERO, Nanos(3_000)]);
-    assert_eq!(
-        trace.notes().get("UNPAIRED_EVENTS").map(|note| note.count),
-        Some(2)
-    );
+    assert_eq!(trace.notes().get("UNPAIRED_EVENTS").map(|note| note.count), Some(2));
 }
 
 #[test]
@@ -200,12 +168,7 @@ fn a_gpu_event_without_details_takes_them_from_its_thread() {
     let kernel = trace.events().next().expect("the kernel");
     let details = trace.gpu_details().get(kernel).expect("details");
     assert_eq!(
-        (
-            details.device,
-            details.stream,
-            details.bytes,
-            details.graph_node
-        ),
+        (details.device, details.stream, details.bytes, details.graph_node),
         (3, 7, Some(12), Some(5))
     );
     assert_eq!(trace.text(details.collective), "allreduce");
@@ -214,9 +177,8 @@ fn a_gpu_event_without_details_takes_them_from_its_thread() {
 
 #[track_caller]
 fn assert_limit(input: impl Read, options: &ReadOptions) -> String {
-    let error = Trace::from_reader("t", input, options)
-        .map(|trace| trace.len())
-        .expect_err("a bound");
+    let error =
+        Trace::from_reader("t", input, options).map(|trace| trace.len()).expect_err("a bound");
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
     assert!(error.place().is_some());
     error.to_string()
@@ -239,10 +201,7 @@ fn a_name_of_a_hundred_megabytes_is_refused() {
     let name = br#"[{"ph": "X", "name": ""#.chain(std::io::repeat(b'x').take(100 << 20));
     let message = assert_limit(name.chain(&br#"", "ts": 1}]"#[..]), &ReadOptions::default());
     assert!(message.contains("longer than 16 MiB"), "{message}");
-    assert_limit(
-        std::io::repeat(b' ').take(100 << 20),
-        &ReadOptions::default(),
-    );
+    assert_limit(std::io::repeat(b' ').take(100 << 20), &ReadOptions::default());
 }
 
 #[test]
@@ -270,8 +229,5 @@ fn strict_refuses_damage_and_reads_what_is_sound() {
         "t: byte 110, event 1: extra comma (without --strict it is repaired and counted)"
     );
     let cut = Trace::from_reader("t", &sound.as_bytes()[..50], &options);
-    assert_eq!(
-        cut.map(|t| t.len()).expect_err("cut").kind(),
-        ErrorKind::Malformed
-    );
+    assert_eq!(cut.map(|t| t.len()).expect_err("cut").kind(), ErrorKind::Malformed);
 }

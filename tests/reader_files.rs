@@ -23,28 +23,18 @@ fn trace(name: &str) -> Option<Trace> {
 }
 
 fn note(trace: &Trace, code: &str) -> (u64, String) {
-    trace.notes().get(code).map_or((0, String::new()), |note| {
-        (note.count, note.message.clone())
-    })
+    trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
 /// A trace that was repaired: elements, kept events, repairs, and what the note says.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };
-    assert_eq!(
-        (trace.total_events(), trace.len()),
-        (elements, kept),
-        "{name}"
-    );
+    assert_eq!((trace.total_events(), trace.len()), (elements, kept), "{name}");
     let (count, text) = note(&trace, "REPAIRED_JSON");
     assert_eq!(count, repairs, "{name}: {text}");
     assert!(text.contains(message), "{name}: {text}");
-    assert_eq!(
-        trace.len() as u64 + left_out(&trace),
-        trace.total_events(),
-        "{name}"
-    );
+    assert_eq!(trace.len() as u64 + left_out(&trace), trace.total_events(), "{name}");
     assert_strict_refuses(name, repairs > 0);
 }
 
@@ -135,14 +125,8 @@ fn quotes_that_are_not_escaped_are_kept_in_the_name() {
 #[test]
 fn odd_bytes_in_names_are_kept_or_replaced() {
     for (file, name) in [
-        (
-            "malformed/06_raw_control_char.json",
-            "<frozen importlib>\u{1}\u{1b}[0m(1): f",
-        ),
-        (
-            "malformed/07_raw_newline_tab_in_name.json",
-            "line1\n\tline2(3): f",
-        ),
+        ("malformed/06_raw_control_char.json", "<frozen importlib>\u{1}\u{1b}[0m(1): f"),
+        ("malformed/07_raw_newline_tab_in_name.json", "line1\n\tline2(3): f"),
         ("malformed/09_nul_byte_in_name.json", "kern\0el"),
     ] {
         assert_repaired(file, 405, 401, 1, "raw control characters");
@@ -155,20 +139,8 @@ fn odd_bytes_in_names_are_kept_or_replaced() {
 
 #[test]
 fn words_that_json_does_not_know_are_no_values() {
-    assert_repaired(
-        "malformed/10_bare_inf_bandwidth.json",
-        405,
-        401,
-        1,
-        "NaN, inf, N/A",
-    );
-    assert_repaired(
-        "malformed/11_bare_nan_infinity.json",
-        405,
-        401,
-        2,
-        "NaN, inf, N/A",
-    );
+    assert_repaired("malformed/10_bare_inf_bandwidth.json", 405, 401, 1, "NaN, inf, N/A");
+    assert_repaired("malformed/11_bare_nan_infinity.json", 405, 401, 2, "NaN, inf, N/A");
     if let Some(trace) = trace("malformed/11_bare_nan_infinity.json") {
         assert_eq!(note(&trace, "MISSING_TIME").0, 1);
     }
@@ -177,48 +149,23 @@ fn words_that_json_does_not_know_are_no_values() {
 #[test]
 fn of_a_file_that_is_cut_off_all_whole_events_are_kept() {
     for (name, kept, share) in [
-        (
-            "malformed/13_truncated_mid_event.json",
-            236,
-            "up to byte 137521",
-        ),
-        (
-            "malformed/14_truncated_after_event_no_close.json",
-            276,
-            "up to byte 159980",
-        ),
-        (
-            "malformed/15_truncated_after_comma.json",
-            276,
-            "up to byte 159981",
-        ),
-        (
-            "malformed/27_truncated.json.gz",
-            239,
-            "the gzip data are cut off",
-        ),
+        ("malformed/13_truncated_mid_event.json", 236, "up to byte 137521"),
+        ("malformed/14_truncated_after_event_no_close.json", 276, "up to byte 159980"),
+        ("malformed/15_truncated_after_comma.json", 276, "up to byte 159981"),
+        ("malformed/27_truncated.json.gz", 239, "the gzip data are cut off"),
     ] {
         let Some(trace) = trace(name) else { return };
         assert_eq!(trace.total_events(), kept, "{name}");
         let (count, message) = note(&trace, "TRUNCATED");
         assert_eq!(count, 1, "{name}");
-        assert!(
-            message.contains(share) && message.contains('%'),
-            "{message}"
-        );
+        assert!(message.contains(share) && message.contains('%'), "{message}");
         assert_strict_refuses(name, true);
     }
 }
 
 #[test]
 fn commas_and_empty_events_are_passed_over() {
-    assert_repaired(
-        "malformed/16_trailing_comma.json",
-        404,
-        400,
-        1,
-        "1 × extra comma",
-    );
+    assert_repaired("malformed/16_trailing_comma.json", 404, 400, 1, "1 × extra comma");
     assert_repaired(
         "malformed/17_empty_event_tail.json",
         405,
@@ -226,13 +173,7 @@ fn commas_and_empty_events_are_passed_over() {
         1,
         "1 × empty event (first: byte 229293, event 404)",
     );
-    assert_repaired(
-        "malformed/20_bom.json",
-        404,
-        400,
-        1,
-        "1 × byte order mark (first: byte 0)",
-    );
+    assert_repaired("malformed/20_bom.json", 404, 400, 1, "1 × byte order mark (first: byte 0)");
 }
 
 #[test]
@@ -249,31 +190,15 @@ fn damage_of_the_archive_is_told() {
 
 #[test]
 fn files_without_events_say_what_they_are() {
-    assert_refused(
-        "malformed/23_empty.json",
-        ErrorKind::Malformed,
-        "the file is empty",
-    );
-    assert_refused(
-        "malformed/25_null_events.json",
-        ErrorKind::NotATrace,
-        "traceEvents is null",
-    );
+    assert_refused("malformed/23_empty.json", ErrorKind::Malformed, "the file is empty");
+    assert_refused("malformed/25_null_events.json", ErrorKind::NotATrace, "traceEvents is null");
     assert_refused(
         "malformed/26_no_traceEvents.json",
         ErrorKind::NotATrace,
         "its keys are: schemaVersion",
     );
-    assert_refused(
-        "malformed/49_html_error_page.json",
-        ErrorKind::Malformed,
-        "HTML",
-    );
-    assert_refused(
-        "model/qwen3_pf.expected.json",
-        ErrorKind::NotATrace,
-        "events",
-    );
+    assert_refused("malformed/49_html_error_page.json", ErrorKind::Malformed, "HTML");
+    assert_refused("model/qwen3_pf.expected.json", ErrorKind::NotATrace, "events");
     let Some(empty) = trace("malformed/24_zero_events.json") else {
         return;
     };
@@ -297,17 +222,9 @@ fn times_of_zero_stay() {
     };
     let kernel = dropped.event_at(Uid(0)).expect("a kernel");
     assert_eq!(dropped.category(kernel), Category::Kernel);
-    assert_eq!(
-        (dropped.start(kernel), dropped.duration(kernel)),
-        (Nanos::ZERO, Nanos::ZERO)
-    );
+    assert_eq!((dropped.start(kernel), dropped.duration(kernel)), (Nanos::ZERO, Nanos::ZERO));
     let zero = trace("malformed/35_second_half_ts_zero.json").expect("the folder is there");
-    assert_eq!(
-        zero.events()
-            .filter(|&event| zero.start(event) == Nanos::ZERO)
-            .count(),
-        202
-    );
+    assert_eq!(zero.events().filter(|&event| zero.start(event) == Nanos::ZERO).count(), 202);
 }
 
 #[test]
@@ -315,10 +232,8 @@ fn numbers_in_quotes_are_numbers() {
     let Some(good) = trace("malformed/00_good.json") else {
         return;
     };
-    for name in [
-        "malformed/37_numeric_strings_rocprof.json",
-        "malformed/38_ts_string_ascend.json",
-    ] {
+    for name in ["malformed/37_numeric_strings_rocprof.json", "malformed/38_ts_string_ascend.json"]
+    {
         assert_repaired(name, 404, 400, 0, "");
         let quoted = trace(name).expect("the folder is there");
         let times =
@@ -334,10 +249,7 @@ fn correlations_that_link_nothing_are_kept() {
         ("malformed/40_corr_minus1.json", 1, -1),
     ] {
         let Some(trace) = trace(name) else { return };
-        let kernels = trace
-            .correlations()
-            .iter()
-            .filter(|(_, value)| **value == correlation);
+        let kernels = trace.correlations().iter().filter(|(_, value)| **value == correlation);
         assert_eq!(kernels.count(), count, "{name}");
         assert!(trace.notes().is_empty(), "{name}");
     }
@@ -353,15 +265,9 @@ fn a_duration_over_the_next_kernels_is_left_out() {
     assert!(message.contains("event 2"), "{message}");
     let event = trace.event_at(Uid(2)).expect("the kernel");
     assert_eq!(trace.duration(event), Nanos::ZERO);
-    assert_eq!(
-        trace.recorded_durations().get(event),
-        Some(&Nanos(1_600_000_000))
-    );
-    let gpu: Nanos = trace
-        .events()
-        .filter(|&e| trace.category(e).is_gpu())
-        .map(|e| trace.duration(e))
-        .sum();
+    assert_eq!(trace.recorded_durations().get(event), Some(&Nanos(1_600_000_000)));
+    let gpu: Nanos =
+        trace.events().filter(|&e| trace.category(e).is_gpu()).map(|e| trace.duration(e)).sum();
     assert_eq!(gpu, Nanos(7 * 15_000));
 }
 
@@ -373,10 +279,7 @@ fn the_last_of_duplicate_keys_counts() {
         return;
     };
     let event = trace.event_at(Uid(0)).expect("the op");
-    assert_eq!(
-        (trace.name(event), trace.external_ids().get(event)),
-        ("aten::mul", Some(&2))
-    );
+    assert_eq!((trace.name(event), trace.external_ids().get(event)), ("aten::mul", Some(&2)));
 }
 
 #[test]
@@ -403,11 +306,7 @@ fn begins_and_ends_are_joined() {
     let step = trace.event_at(Uid(0)).expect("the step");
     assert_eq!(trace.name(step), "ProfilerStep#2");
     assert_eq!(trace.duration(step), Nanos(28_745_936));
-    assert!(
-        trace
-            .events()
-            .all(|event| trace.duration(event) > Nanos::ZERO)
-    );
+    assert!(trace.events().all(|event| trace.duration(event) > Nanos::ZERO));
 }
 
 #[test]
@@ -416,18 +315,11 @@ fn the_profiler_without_kineto_gives_ops() {
         return;
     };
     assert_eq!(trace.len(), 9);
-    assert!(
-        trace
-            .events()
-            .all(|event| trace.category(event) == Category::CpuOp)
-    );
+    assert!(trace.events().all(|event| trace.category(event) == Category::CpuOp));
 }
 
 fn count(trace: &Trace, category: Category) -> usize {
-    trace
-        .events()
-        .filter(|&event| trace.category(event) == category)
-        .count()
+    trace.events().filter(|&event| trace.category(event) == category).count()
 }
 
 #[test]
@@ -446,26 +338,19 @@ fn ascend_and_rocprof_fold_by_their_processes() {
         [Category::Runtime, Category::Memcpy, Category::Kernel].map(|c| count(&rocprof, c));
     assert_eq!(counts, [135, 6, 1]);
     assert_eq!(note(&rocprof, "REPAIRED_JSON").0, 1);
-    let kernel = rocprof
-        .events()
-        .find(|&e| rocprof.category(e) == Category::Kernel)
-        .expect("a kernel");
+    let kernel =
+        rocprof.events().find(|&e| rocprof.category(e) == Category::Kernel).expect("a kernel");
     let details = rocprof.gpu_details().get(kernel).expect("details");
     assert_eq!((details.device, details.stream), (2, 1));
 }
 
 #[test]
 fn small_traces_of_rocm_read_without_notes() {
-    for (name, elements, kept) in [
-        ("odd/gpu_only.mi210.json.gz", 2443, 1193),
-        ("odd/minitoy.mi250.json.gz", 220, 112),
-    ] {
+    for (name, elements, kept) in
+        [("odd/gpu_only.mi210.json.gz", 2443, 1193), ("odd/minitoy.mi250.json.gz", 220, 112)]
+    {
         let Some(trace) = trace(name) else { return };
-        assert_eq!(
-            (trace.total_events(), trace.len()),
-            (elements, kept),
-            "{name}"
-        );
+        assert_eq!((trace.total_events(), trace.len()), (elements, kept), "{name}");
         assert!(trace.notes().is_empty(), "{name}: {:?}", trace.notes());
     }
 }
@@ -477,11 +362,7 @@ fn every_element_of_every_trace_is_kept_or_counted() {
         for entry in std::fs::read_dir(folder.join(part)).expect("the folder is there") {
             let path = entry.expect("an entry").path();
             let trace = Trace::read(&path).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(
-                trace.len() as u64 + left_out(&trace),
-                trace.total_events(),
-                "{path:?}"
-            );
+            assert_eq!(trace.len() as u64 + left_out(&trace), trace.total_events(), "{path:?}");
             assert!(trace.notes().is_empty(), "{path:?}: {:?}", trace.notes());
             assert!(!trace.is_empty(), "{path:?}");
         }
@@ -498,25 +379,9 @@ fn the_header_is_read_without_the_events() {
         (header.devices[0].name.as_str(), header.devices[0].warp_size),
         ("AMD Instinct MI300X", Some(64))
     );
-    assert!(
-        header
-            .versions
-            .iter()
-            .any(|(name, _)| name == "hip_runtime_version")
-    );
+    assert!(header.versions.iter().any(|(name, _)| name == "hip_runtime_version"));
     assert_eq!(header.options, ["record_shapes", "with_stack"]);
     let late = folder.join("mi300_h100/timesformer.h100.json.gz");
-    assert!(
-        Trace::read_header(&late)
-            .expect("a header")
-            .devices
-            .is_empty()
-    );
-    assert!(
-        !Trace::read(&late)
-            .expect("a trace")
-            .header()
-            .devices
-            .is_empty()
-    );
+    assert!(Trace::read_header(&late).expect("a header").devices.is_empty());
+    assert!(!Trace::read(&late).expect("a trace").header().devices.is_empty());
 }

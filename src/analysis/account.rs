@@ -117,7 +117,7 @@ impl Account {
 }
 
 /// Candidate / baseline; `None` where that is undefined.
-pub(super) fn ratio(time: PerSide<Nanos>) -> Option<f64> {
+pub fn ratio(time: PerSide<Nanos>) -> Option<f64> {
     (time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO)
         .then(|| time.candidate.0 as f64 / time.baseline.0 as f64)
 }

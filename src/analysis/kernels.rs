@@ -1,6 +1,6 @@
 //! The accounted events → groups: by kind of work and phase, and by kernel under its op.
 
-use super::{Analysis, Category, CategoryId, Row, Tally};
+use super::{Analysis, Category, CategoryId, Judgement, Phase, Phases, Row, Tally};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub struct CategoryRow {
     /// The kind of work.
     pub category: CategoryId,
-    /// The phase, as the caller names it.
-    pub phase: String,
+    /// The phase in which they were launched.
+    pub phase: Phase,
     /// The events.
     pub tally: Tally,
 }
@@ -32,25 +32,21 @@ pub struct KernelRow {
 }
 
 impl Analysis<'_> {
-    /// The events by kind of work and phase, most time of both sides first, then by name. `phase_of`
-    /// names the phase of an accounted event.
-    pub fn by_category<'p>(&self, phase_of: impl Fn(Side, CallId) -> &'p str) -> Vec<CategoryRow> {
-        let mut groups: BTreeMap<(CategoryId, &str), Tally> = BTreeMap::new();
+    /// The events by kind of work and phase, most time of both sides first, then by name.
+    pub fn by_category(&self) -> Vec<CategoryRow> {
+        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
         for (side, event) in self.accounted() {
-            let key = (self.category(side, event).id, phase_of(side, event));
+            let key = (self.category(side, event).id, phases[side].phase(event));
             groups.entry(key).or_default().add(side, event, self.time_of(side, event));
         }
         let mut rows: Vec<CategoryRow> = groups
             .into_iter()
-            .map(|((category, phase), tally)| CategoryRow {
-                category,
-                phase: phase.to_owned(),
-                tally,
-            })
+            .map(|((category, phase), tally)| CategoryRow { category, phase, tally })
             .collect();
         rows.sort_by_cached_key(|row| {
             let name = self.options().categories.name(row.category).to_owned();
-            (most_time_first(&row.tally), name, row.phase.clone())
+            (most_time_first(&row.tally), name, row.phase)
         });
         rows
     }
@@ -87,6 +83,19 @@ impl Analysis<'_> {
             }
         }
         time
+    }
+
+    /// Judges tallies that together hold every accounted event once: what the repeats support.
+    pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
+        let mut groups = PerSide::from_fn(|side| vec![usize::MAX; self.tree(side).len()]);
+        for (at, tally) in tallies.iter().enumerate() {
+            for side in Side::BOTH {
+                for &event in &tally.events[side] {
+                    groups[side][event.index()] = at;
+                }
+            }
+        }
+        self.judge_groups(tallies.len(), |side, event| groups[side][event.index()])
     }
 
     pub(super) fn note_unclassified(&mut self) {

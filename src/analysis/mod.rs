@@ -1,28 +1,58 @@
 //! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
 
 mod account;
+mod annotations;
 mod categories;
+mod comparability;
+mod figures;
 mod fusion;
+mod info;
 mod intervals;
 mod kernels;
+mod layers;
 mod options;
+mod phases;
+mod platform;
+mod rank_test;
+mod ranks;
+mod robust;
 mod rows;
 mod same_kernels;
+mod selection;
+mod sites;
 mod stacks;
+mod steps;
 mod summaries;
 mod tally;
+mod timeline;
+mod verdict;
 
-pub use account::{Account, Measure, Totals};
+pub use account::{Account, Measure, Totals, ratio};
+pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use categories::{Categories, Category, CategoryId, CategorySource, CategoryTable};
+pub use comparability::Comparability;
+pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
 pub use fusion::{Evidence, FusionRow, KernelChange};
+pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use intervals::{busy_time, newly_busy};
 pub use kernels::{CategoryRow, KernelRow};
+pub use layers::{
+    Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
+    StackKind,
+};
 pub use options::AnalysisOptions;
+pub use phases::{Phase, Phases};
+pub use platform::{Platform, Vendor};
+pub use ranks::{CollectiveWait, Collectives, straggler};
 pub use rows::{Row, RowKind};
 pub use same_kernels::{SameKernelRow, SameKernels};
+pub use selection::{Selection, StepRange};
+pub use sites::{Repeats, Site, Verdicts};
 pub use stacks::PythonStack;
+pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
 pub use tally::Tally;
+pub use verdict::{Judgement, Question, Thresholds, Verdict, Work, judge};
 
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
@@ -66,6 +96,18 @@ impl<'d> Analysis<'d> {
             Analysis { diff, measure, rows, row_of, account, categories, options, notes };
         analysis.note_unclassified();
         analysis
+    }
+
+    /// The same analysis with other thresholds for its verdicts.
+    #[must_use]
+    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.options.thresholds = thresholds;
+        self
+    }
+
+    /// From where on a difference matters.
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.options.thresholds
     }
 
     /// The options that the analysis was made with.
@@ -122,6 +164,11 @@ impl<'d> Analysis<'d> {
     /// The row that accounts a call; `None` for calls that are not accounted themselves.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.rows.get(self.row_of[side][call.index()] as usize)
+    }
+
+    /// Position among all rows of the row that accounts a call.
+    pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
+        Some(self.row_of[side][call.index()] as usize).filter(|&row| row < self.rows.len())
     }
 
     /// The totals, and whether the rows add up to them.

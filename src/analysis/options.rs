@@ -1,6 +1,6 @@
 //! What a user may choose about an analysis.
 
-use super::Categories;
+use super::{Categories, Thresholds};
 
 /// How the time of two traces is told apart.
 #[derive(Debug, Clone, Default)]
@@ -10,6 +10,8 @@ pub struct AnalysisOptions {
     pub categories: Categories,
     /// How many distinct Python stacks are listed for each op and kernel; 0 lists none.
     pub stacks: usize,
+    /// From where on a difference matters.
+    pub thresholds: Thresholds,
 }
 
 impl AnalysisOptions {
@@ -24,6 +26,13 @@ impl AnalysisOptions {
     #[must_use]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
+        self
+    }
+
+    /// With these thresholds for verdicts.
+    #[must_use]
+    pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
         self
     }
 }

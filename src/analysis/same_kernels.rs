@@ -30,6 +30,13 @@ pub struct SameKernels {
     pub others: Tally,
 }
 
+impl SameKernels {
+    /// The events of all rows and all others: every accounted event once.
+    pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.rows.iter().map(|row| &row.tally).chain([&self.others])
+    }
+}
+
 /// What makes two events of one row: op, kernel, shapes.
 type Key<'a> = (String, &'a str, [&'a str; 2]);
 

@@ -20,6 +20,11 @@ impl Tally {
         self.times[side].push(time);
     }
 
+    /// Whether neither side has an event.
+    pub fn is_empty(&self) -> bool {
+        Side::BOTH.iter().all(|&side| self.events[side].is_empty())
+    }
+
     /// Number of events.
     pub fn count(&self, side: Side) -> usize {
         self.events[side].len()

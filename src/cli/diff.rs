@@ -1,29 +1,31 @@
 //! `tracetree diff BASE NEW`: the main job.
 
 use super::output::Console;
-use super::{Outcome, load, summary};
+use super::selection::SelectionArgs;
+use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
 use tracetree::diff::TraceDiff;
 use tracetree::report::{summarise, write_report};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
-use tracetree::{PerSide, Result};
+use tracetree::{Error, ErrorKind, PerSide, Result};
 
 #[derive(Args)]
 pub(super) struct DiffArgs {
-    /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input).
-    baseline: PathBuf,
+    /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input), or a folder
+    /// with the traces of several ranks.
+    pub(super) baseline: PathBuf,
     /// The trace to look at.
-    candidate: PathBuf,
+    pub(super) candidate: PathBuf,
     /// Folder for the report; created if missing, other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
     /// How the result is printed.
     #[arg(long, default_value = "text")]
-    format: Format,
+    pub(super) format: Format,
     /// Rows of the table that is printed.
     #[arg(long, value_name = "N", default_value_t = 15)]
     top: usize,
@@ -39,6 +41,8 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
     #[arg(long, value_name = "LIMIT")]
     fail_on: Option<Limit>,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
 }
 
 /// How a result is printed.
@@ -91,10 +95,42 @@ impl Limit {
     }
 }
 
+impl DiffArgs {
+    /// What the user chose about the analysis.
+    pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
+        let options =
+            AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        Ok(match &self.categories {
+            Some(path) => options.categories(Categories::extended(path)?),
+            None => options,
+        })
+    }
+
+    /// Whether the user asked to be told of such a result by exit code.
+    pub(super) fn is_failed(&self, account: &Account, points_of_difference: usize) -> bool {
+        (self.exit_code && points_of_difference > 0)
+            || self.fail_on.is_some_and(|limit| limit.is_passed(account))
+    }
+}
+
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
+    match (args.baseline.is_dir(), args.candidate.is_dir()) {
+        (true, true) => fleet::run(args, console),
+        (false, false) => run_pair(args, console),
+        (true, false) => Err(not_a_folder(&args.candidate, &args.baseline)),
+        (false, true) => Err(not_a_folder(&args.baseline, &args.candidate)),
+    }
+}
+
+fn not_a_folder(file: &Path, folder: &Path) -> Error {
+    let message = format!("is no folder, but {} is one", folder.display());
+    Error::new(ErrorKind::Usage, file, message).remedy("give two traces or two folders")
+}
+
+fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let options = analysis_options(args)?;
-    let traces = load::pair(paths, console)?;
+    let options = args.analysis_options()?;
+    let traces = args.selection.cut(load::pair(paths, console)?)?;
     let (baseline, candidate) =
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
@@ -112,17 +148,13 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         console.say(&summary::note_line(note));
     }
     console.say(&format!("report in {}", args.output.display()));
-    let differs = args.exit_code && summary.points_of_difference > 0;
-    let failed = args.fail_on.is_some_and(|limit| limit.is_passed(analysis.account()));
-    Ok(if differs || failed { Outcome::Differences } else { Outcome::Done })
-}
-
-fn analysis_options(args: &DiffArgs) -> Result<AnalysisOptions> {
-    let options = AnalysisOptions::default().stacks(args.stacks);
-    Ok(match &args.categories {
-        Some(path) => options.categories(Categories::extended(path)?),
-        None => options,
-    })
+    if args.selection.strict_comparability && !analysis.comparability().is_comparable() {
+        return Ok(Outcome::NotComparable);
+    }
+    match args.is_failed(analysis.account(), analysis.diff().differences().len()) {
+        true => Ok(Outcome::Differences),
+        false => Ok(Outcome::Done),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
 mod diff;
+mod fleet;
+mod fleet_summary;
+mod info;
 mod load;
 mod model_diff;
 mod output;
+mod selection;
 mod summary;
 mod tree;
 mod uid;
@@ -22,6 +26,8 @@ enum Outcome {
     Differences = 1,
     /// An input of several is missing, under `--strict`.
     Missing = 2,
+    /// The traces are not of the same work, under `--strict-comparability`.
+    NotComparable = 3,
 }
 
 /// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
@@ -52,6 +58,8 @@ enum Color {
 enum Command {
     /// Compare two traces and write a report folder.
     Diff(diff::DiffArgs),
+    /// Tell what is in each trace.
+    Info(info::InfoArgs),
     /// Print the call tree of one trace.
     Tree(tree::TreeArgs),
     /// Find the event of the other trace that corresponds to one.
@@ -81,6 +89,7 @@ impl Command {
     fn run(&self, console: &mut Console) -> Result<Outcome> {
         match self {
             Command::Diff(args) => diff::run(args, console),
+            Command::Info(args) => info::run(args, console),
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),

@@ -2,7 +2,7 @@
 
 use super::keys::{Key, Keys};
 use crate::trace::{Arguments, Trace};
-use crate::tree::{CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -16,6 +16,16 @@ impl ArgumentIds {
     /// Ids of all argument records of a trace. Strides are left out: `channels_last` keeps the op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
+    }
+
+    /// Hashes of the strides of all argument records of a trace; they break ties.
+    fn strides_of(trace: &Trace) -> Vec<u64> {
+        let hash = |arguments: &Arguments| {
+            let mut hasher = FxHasher::default();
+            trace.text(arguments.strides).hash(&mut hasher);
+            hasher.finish()
+        };
+        trace.all_arguments().iter().map(hash).collect()
     }
 
     fn id(&mut self, trace: &Trace, arguments: &Arguments) -> u32 {
@@ -42,7 +52,7 @@ pub(super) struct Outline {
     pub(super) ends: Vec<u32>,
     /// Argument id of each call, 0 for none.
     pub(super) arguments: Vec<u32>,
-    /// Hash of keys, arguments and kernel names of the subtree, in order; queries left out.
+    /// Hash of keys, arguments, strides and kernel names of the subtree, in order; queries left out.
     pub(super) exact: Vec<u64>,
     /// Hash of places and arguments of the subtree, in order; queries left out.
     pub(super) shape: Vec<u64>,
@@ -75,7 +85,11 @@ impl Outline {
             shape: vec![0; tree.len()],
             weight_before: Vec::with_capacity(tree.len() + 1),
         };
-        outline.hash_subtrees();
+        let strides = ArgumentIds::strides_of(tree.trace());
+        outline.hash_subtrees(|call| {
+            let id = tree.event(CallId(call)).and_then(|event| tree.trace().arguments_id(event));
+            id.map_or(0, |id| strides[id.index()])
+        });
         outline.weigh();
         outline
     }
@@ -154,10 +168,11 @@ impl Outline {
     }
 
     /// Children stand behind their parent in preorder, so one pass from the end sees them first.
-    fn hash_subtrees(&mut self) {
+    fn hash_subtrees(&mut self, strides: impl Fn(u32) -> u64) {
         for call in (0..self.len() as u32).rev() {
             let at = call as usize;
-            let mut exact = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
+            let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
+            let mut exact = mix(own, strides(call));
             let mut shape = mix(u64::from(self.places[at].0), u64::from(self.arguments[at]));
             let mut child = call + 1;
             while child < self.end(call) {

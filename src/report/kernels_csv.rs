@@ -1,9 +1,8 @@
 //! `kernels.csv`: one line for each kernel under each op that launches it.
 
 use super::csv_table::CsvTable;
-use super::lookups::Lookups;
 use super::tally_cells::{counts_and_totals, delta_and_ratio, means, micros};
-use crate::analysis::{Analysis, KernelRow, Tally};
+use crate::analysis::{Analysis, KernelRow, Tally, Verdict};
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::io::{self, Write};
@@ -34,24 +33,17 @@ const COLUMNS: [&str; 22] = [
 ];
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_with(analysis, Lookups::NONE, out)
-}
-
-/// Like [`write`], with what other analyses know.
-pub(super) fn write_with(
-    analysis: &Analysis<'_>,
-    lookups: Lookups<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
-    for row in analysis.by_kernel() {
-        let cells = cells(analysis, lookups, &row);
+    let rows = analysis.by_kernel();
+    let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
+    for (row, judgement) in rows.iter().zip(analysis.judge_tallies(&tallies)) {
+        let cells = cells(analysis, row, judgement.verdict);
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
     table.finish()
 }
 
-fn cells(analysis: &Analysis<'_>, lookups: Lookups<'_>, row: &KernelRow) -> Vec<String> {
+fn cells(analysis: &Analysis<'_>, row: &KernelRow, verdict: Verdict) -> Vec<String> {
     let tally = &row.tally;
     let mut cells = vec![
         row.kernel.clone(),
@@ -69,7 +61,7 @@ fn cells(analysis: &Analysis<'_>, lookups: Lookups<'_>, row: &KernelRow) -> Vec<
     cells.extend(Side::BOTH.map(|side| micros(tally.median_us(side))));
     cells.extend(delta_and_ratio(tally));
     cells.push(tally.presence().to_owned());
-    cells.push((lookups.verdict_of)(tally).to_owned());
+    cells.push(verdict.label().to_owned());
     let stacks = analysis.stacks(&tally.events);
     cells.extend(Side::BOTH.map(|side| super::stacks_json::cell(&stacks[side])));
     cells

@@ -7,21 +7,32 @@
 mod categories_csv;
 mod csv_table;
 mod diff_stats;
+mod figure_cells;
 mod folder;
 mod fusion_csv;
+mod info;
 mod kernel_table;
 mod kernels_csv;
-mod lookups;
+mod layer_op_table;
+mod layer_table;
 mod merged_tree;
 mod op_map;
+mod phase_table;
+mod rank_table;
 mod same_kernels_csv;
 mod stacks_json;
+mod step_table;
 mod summaries;
 mod summary;
 mod tally_cells;
 mod uid_table;
+mod verdict_table;
 
-pub use summary::{NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise};
+pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
+pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
+pub use summary::{
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_json,
+};
 pub use uid_table::read_uid_map;
 
 use crate::analysis::Analysis;
@@ -35,7 +46,7 @@ struct ReportFile {
     write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 13] = [
+const FILES: [ReportFile; 18] = [
     ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
     ReportFile { name: "diff_stats.csv", write: diff_stats::write },
     ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
@@ -48,6 +59,11 @@ const FILES: [ReportFile; 13] = [
     ReportFile { name: "stacks.json", write: stacks_json::write },
     ReportFile { name: "uid_map.csv", write: uid_table::write },
     ReportFile { name: "cpu_op_map.json", write: op_map::write },
+    ReportFile { name: "steps.csv", write: step_table::write },
+    ReportFile { name: "phases.csv", write: phase_table::write },
+    ReportFile { name: "layers.csv", write: layer_table::write },
+    ReportFile { name: "layer_ops.csv", write: layer_op_table::write },
+    ReportFile { name: "verdicts.csv", write: verdict_table::write },
     ReportFile { name: "summary.json", write: summary::write },
 ];
 

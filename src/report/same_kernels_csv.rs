@@ -2,7 +2,6 @@
 //! all other GPU time.
 
 use super::csv_table::{CsvTable, optional_ratio};
-use super::lookups::Lookups;
 use super::tally_cells::{counts_and_totals, delta_and_ratio, means};
 use crate::analysis::{Analysis, SameKernelRow, Tally};
 use std::io::{self, Write};
@@ -29,22 +28,16 @@ const COLUMNS: [&str; 15] = [
 const OTHERS: &str = "(other kernels)";
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    write_with(analysis, Lookups::NONE, out)
-}
-
-/// Like [`write`], with what other analyses know.
-pub(super) fn write_with(
-    analysis: &Analysis<'_>,
-    lookups: Lookups<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     let same = analysis.same_kernels();
-    for SameKernelRow { op, kernel, shapes: [baseline, candidate], tally } in &same.rows {
-        let verdict = (lookups.verdict_of)(tally);
-        row(&mut table, [kernel, op, baseline, candidate], tally, verdict)?;
+    let tallies: Vec<&Tally> = same.tallies().collect();
+    let judged = analysis.judge_tallies(&tallies);
+    for (SameKernelRow { op, kernel, shapes: [a, b], tally }, judgement) in
+        same.rows.iter().zip(judged)
+    {
+        row(&mut table, [kernel, op, a, b], tally, judgement.verdict.label())?;
     }
-    if !same.others.events.baseline.is_empty() || !same.others.events.candidate.is_empty() {
+    if !same.others.is_empty() {
         // Not the same code, so that there is nothing to judge.
         row(&mut table, [OTHERS, "", "", ""], &same.others, "")?;
     }

@@ -125,18 +125,21 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
 
 fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
     let diff = analysis.diff();
+    let checks = analysis.comparability();
     let of_side = |side: Side| {
         let tree = diff.tree(side);
         tree.trace()
             .notes()
             .iter()
             .chain(tree.notes())
+            .chain(&checks.sides[side])
             .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
     };
     let of_both = diff
         .notes()
         .iter()
         .chain(analysis.notes())
+        .chain(&checks.both)
         .map(|note| SideNote { side: None, note: note.clone() });
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }
@@ -167,7 +170,10 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
 }
 
 /// Writes a value as indented JSON with a line end.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }

@@ -72,10 +72,7 @@ impl Category {
 
     /// Whether the event is a call on a host thread and so part of the call tree.
     pub fn is_host_call(self) -> bool {
-        matches!(
-            self,
-            Category::CpuOp | Category::PythonFunction | Category::Runtime
-        )
+        matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
     }
 
     /// The name that current Kineto gives this category.
@@ -177,10 +174,7 @@ pub struct Sparse<T> {
 
 impl<T> Default for Sparse<T> {
     fn default() -> Self {
-        Sparse {
-            events: Vec::new(),
-            values: Vec::new(),
-        }
+        Sparse { events: Vec::new(), values: Vec::new() }
     }
 }
 
@@ -200,10 +194,7 @@ impl<T> Sparse<T> {
 
     /// The value of `event`.
     pub fn get(&self, event: EventId) -> Option<&T> {
-        self.events
-            .binary_search(&event)
-            .ok()
-            .map(|at| &self.values[at])
+        self.events.binary_search(&event).ok().map(|at| &self.values[at])
     }
 
     /// All filled entries, by rising event.
@@ -282,10 +273,7 @@ impl Trace {
 
     /// The kept event at this position of `traceEvents`.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
-        self.uids
-            .binary_search(&uid)
-            .ok()
-            .map(|at| EventId(at as u32))
+        self.uids.binary_search(&uid).ok().map(|at| EventId(at as u32))
     }
 
     /// What kind of event it is.

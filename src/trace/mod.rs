@@ -5,6 +5,7 @@ mod header;
 mod notes;
 mod pair;
 mod reader;
+mod select;
 mod texts;
 mod time;
 

@@ -29,11 +29,7 @@ pub struct Texts {
 
 impl Default for Texts {
     fn default() -> Self {
-        Texts {
-            buffer: String::new(),
-            ends: vec![0],
-            ids: HashTable::new(),
-        }
+        Texts { buffer: String::new(), ends: vec![0], ids: HashTable::new() }
     }
 }
 
@@ -53,21 +49,16 @@ impl Texts {
     /// The id of the text with these bytes, if it is stored.
     pub(crate) fn find(&self, hash: u64, text: &[u8]) -> Option<TextId> {
         let (buffer, ends) = (&self.buffer, &self.ends);
-        self.ids
-            .find(hash, |&id| slice(buffer, ends, id).as_bytes() == text)
-            .map(|&id| TextId(id))
+        self.ids.find(hash, |&id| slice(buffer, ends, id).as_bytes() == text).map(|&id| TextId(id))
     }
 
     /// Stores a text that [`Texts::find`] did not find.
     pub(crate) fn insert(&mut self, hash: u64, text: &str) -> TextId {
         let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts");
         self.buffer.push_str(text);
-        self.ends
-            .push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
+        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
         let (buffer, ends) = (&self.buffer, &self.ends);
-        self.ids.insert_unique(hash, id, |&id| {
-            hash_bytes(slice(buffer, ends, id).as_bytes())
-        });
+        self.ids.insert_unique(hash, id, |&id| hash_bytes(slice(buffer, ends, id).as_bytes()));
         TextId(id)
     }
 

@@ -47,13 +47,21 @@ impl<'b> Gap<'_, 'b, '_> {
         Some(PerSide::from_fn(|side| {
             let children = |&call: &u32| self.outlines[side].children(call);
             let calls = self.runs[side].iter().zip(&gains[side]);
-            calls.flat_map(|(call, gain)| if opens(gain) { children(call) } else { vec![*call] }).collect()
+            calls
+                .flat_map(|(call, gain)| if opens(gain) { children(call) } else { vec![*call] })
+                .collect()
         }))
     }
 
     /// How many more tokens are paired if the call is opened than if it is kept and renamed;
     /// `None` where it must not be opened.
-    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: &[(u32, u32)]) -> Option<u32> {
+    fn gain_of_opening(
+        &mut self,
+        side: Side,
+        at: usize,
+        call: u32,
+        wanted: &[(u32, u32)],
+    ) -> Option<u32> {
         let outline = self.outlines[side];
         let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
         if !host || !outline.has_children(call) {

@@ -17,6 +17,7 @@ use super::outline::Outline;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
+use moves::Likeness;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -121,21 +122,30 @@ impl<'a, 't> Aligner<'a, 't> {
         let mut gaps = Vec::new();
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
-            for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
+            let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
+            // A call that only changed places is no wrapper.
+            self.pair_moved(&joined(&found), Likeness::Beside);
+            for gap in found {
+                let gap = self.free_of(&gap);
                 match self.opened(&gap) {
                     Some(opened) => work.push(opened),
                     None => gaps.push(gap),
                 }
             }
         }
-        // What equals a call elsewhere has moved; only then may it be another under a new name.
-        let left_over = PerSide::from_fn(|side| {
-            gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect::<Vec<u32>>()
-        });
-        self.pair_moved(&left_over, moves::Likeness::Equal);
+        let left_over = joined(&gaps);
+        self.pair_moved(&left_over, Likeness::EqualNear);
         self.pair_renamed(&gaps);
-        self.pair_moved(&left_over, moves::Likeness::Similar);
+        self.pair_moved(&left_over, Likeness::SimilarNear);
+        self.pair_moved(&left_over, Likeness::EqualFar);
         self.bags.clear();
+    }
+
+    /// The calls of a gap that have no partner yet.
+    fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
+        PerSide::from_fn(|side| {
+            gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
+        })
     }
 
     /// Pairs what keeps its order; returns the unpaired runs between the pairs.
@@ -213,12 +223,15 @@ impl<'a, 't> Aligner<'a, 't> {
     /// Pairs renamed calls within each gap.
     fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         for gap in gaps {
-            let free = PerSide::from_fn(|side| {
-                gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
-            });
+            let free = self.free_of(gap);
             for (a, b) in self.view(&free).renamed() {
                 self.pair_in_place(a, b);
             }
         }
     }
+}
+
+/// The calls of all gaps.
+fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
+    PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
 }

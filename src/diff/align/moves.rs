@@ -1,7 +1,9 @@
 //! What is left over below one pair and stands out of order: moved calls.
 //!
 //! Equal subtrees first, then those equal but for kernel names, then those of one key that share at
-//! least half of what is below them. Among several, those that stand nearest to each other.
+//! least half of what is below them. Among several, those that stand nearest to each other; near
+//! calls that are similar come before far ones that are equal, because in a trace of repeated steps
+//! an equal call is always to be had somewhere.
 
 use super::Aligner;
 use crate::diff::bags::common;
@@ -9,8 +11,13 @@ use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
 
-/// Up to this many pairs of one token are weighed against each other; more are paired in order.
-const WEIGHED_PAIRS: usize = 1 << 12;
+/// How many of the nearest calls of the other side are considered, before and behind.
+const NEAREST: usize = 8;
+
+/// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
+const BESIDE: u32 = 48;
+/// How far apart two calls are near: about a layer.
+const NEAR: u32 = 512;
 
 /// A call that is left over, and where it stands in the preorder of the baseline.
 #[derive(Clone, Copy)]
@@ -19,13 +26,17 @@ struct Lost {
     place: u32,
 }
 
-/// How alike two calls must be.
+/// Which calls may be paired.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Equal subtrees, kernel names left aside.
-    Equal,
-    /// Equal keys, and half of what is below.
-    Similar,
+    /// Equal subtrees beside each other, then equal keys with half of what is below in common.
+    Beside,
+    /// Equal subtrees near each other, kernel names left aside.
+    EqualNear,
+    /// Equal keys near each other, with half of what is below in common.
+    SimilarNear,
+    /// Equal subtrees anywhere.
+    EqualFar,
 }
 
 impl Aligner<'_, '_> {
@@ -35,13 +46,19 @@ impl Aligner<'_, '_> {
             return;
         }
         let lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
-        match likeness {
-            Likeness::Equal => {
-                self.pair_by(&lost, |me, side, call| me.outlines[side].exact[call as usize]);
-                self.pair_by(&lost, |me, side, call| me.outlines[side].shape[call as usize]);
-            }
-            Likeness::Similar => self
-                .pair_by(&lost, |me, side, call| u64::from(me.outlines[side].keys[call as usize].0)),
+        let reach = match likeness {
+            Likeness::Beside => BESIDE,
+            Likeness::EqualNear | Likeness::SimilarNear => NEAR,
+            Likeness::EqualFar => u32::MAX,
+        };
+        if likeness != Likeness::SimilarNear {
+            self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
+            self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
+        }
+        if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
+            self.pair_by(&lost, reach, |me, side, call| {
+                u64::from(me.outlines[side].keys[call as usize].0)
+            });
         }
     }
 
@@ -63,13 +80,15 @@ impl Aligner<'_, '_> {
         if side == Side::Baseline {
             return calls.to_vec();
         }
-        let mut place = 0;
-        let mut next = calls.first().copied().unwrap_or(0).saturating_sub(1);
+        let partners = &self.pairing.partners.candidate;
+        let first = calls.first().copied().unwrap_or(0) as usize;
+        let mut place = partners[..first].iter().rev().copied().find(|&p| p != NONE).unwrap_or(0);
+        let mut next = first as u32;
         calls
             .iter()
             .map(|&call| {
                 for before in next..call {
-                    match self.pairing.partners.candidate[before as usize] {
+                    match partners[before as usize] {
                         NONE => {}
                         partner => place = partner,
                     }
@@ -81,7 +100,12 @@ impl Aligner<'_, '_> {
     }
 
     /// Pairs free calls of equal token, nearest first.
-    fn pair_by(&mut self, lost: &PerSide<Vec<Lost>>, token: impl Fn(&Self, Side, u32) -> u64) {
+    fn pair_by(
+        &mut self,
+        lost: &PerSide<Vec<Lost>>,
+        reach: u32,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) {
         let mut waiting: FxHashMap<u64, Vec<Lost>> = FxHashMap::default();
         for &lost in lost.candidate.iter().filter(|lost| self.is_free(Side::Candidate, lost.call)) {
             waiting.entry(token(self, Side::Candidate, lost.call)).or_default().push(lost);
@@ -99,15 +123,19 @@ impl Aligner<'_, '_> {
             }
         }
         for (mine, theirs) in groups {
-            self.pair_group(&mine, &theirs);
+            self.pair_group(&mine, &theirs, reach);
         }
     }
 
-    fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost]) {
-        let mut pairs: Vec<(Lost, Lost)> = match mine.len() * theirs.len() <= WEIGHED_PAIRS {
-            true => mine.iter().flat_map(|&a| theirs.iter().map(move |&b| (a, b))).collect(),
-            false => mine.iter().copied().zip(theirs.iter().copied()).collect(),
+    fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
+        // Both lists rise in place.
+        let near = |a: Lost| {
+            let at = theirs.partition_point(|b| b.place < a.place);
+            let from = at.saturating_sub(NEAREST);
+            theirs[from..(at + NEAREST).min(theirs.len())].iter().map(move |&b| (a, b))
         };
+        let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
+        pairs.retain(|(a, b)| a.place.abs_diff(b.place) <= reach);
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
         for (a, b) in pairs {
             let free = self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);

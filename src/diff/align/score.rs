@@ -6,7 +6,7 @@ use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Worth of one common token.
@@ -31,7 +31,7 @@ pub(super) struct Siblings<'a, 'b, 't> {
     pub(super) lists: PerSide<&'b [u32]>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: FxHashMap<Key, bool>,
-    /// Whether nothing in the other list equals an element.
+    /// Whether a list has more calls that equal an element than the other list.
     novel: PerSide<Vec<bool>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
@@ -156,10 +156,13 @@ impl Compare for Siblings<'_, '_, '_> {
         if x.exact[a as usize] == y.exact[b as usize] {
             return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT;
         }
-        match x.is_launch(a) && y.is_launch(b) {
+        let worth = match x.is_launch(a) && y.is_launch(b) {
             true => self.score_launch(a, b),
             false => self.score_call(a, b),
-        }
+        };
+        // Where each has an equal partner elsewhere, the two have changed places.
+        let settled = !self.novel.baseline[i] && !self.novel.candidate[j];
+        if settled { worth / 8 } else { worth }
     }
 
     /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
@@ -186,12 +189,18 @@ impl Compare for Siblings<'_, '_, '_> {
     }
 }
 
-/// For each element of one list, whether no element of the other equals it.
+/// For each element of one list, whether it has more calls that equal it than the other list: not
+/// all of them can have an equal partner.
 fn novel(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>, side: Side) -> Vec<bool> {
     let exact = |side: Side, call: u32| outlines[side].exact[call as usize];
-    let other = side.other();
-    let known: FxHashSet<u64> = lists[other].iter().map(|&call| exact(other, call)).collect();
-    lists[side].iter().map(|&call| !known.contains(&exact(side, call))).collect()
+    let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
+    for &call in lists[side] {
+        *surplus.entry(exact(side, call)).or_default() += 1;
+    }
+    for &call in lists[side.other()] {
+        *surplus.entry(exact(side.other(), call)).or_default() -= 1;
+    }
+    lists[side].iter().map(|&call| surplus[&exact(side, call)] > 0).collect()
 }
 
 /// Number of tokens that two lists share, as multisets.

@@ -53,15 +53,7 @@ impl Block {
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; 1 + capacity + TAIL + PADDING];
         let indexer = Indexer::new(capacity);
-        Block {
-            bytes,
-            start: 1,
-            end: 1,
-            window: capacity,
-            base: 0,
-            at_end: false,
-            indexer,
-        }
+        Block { bytes, start: 1, end: 1, window: capacity, base: 0, at_end: false, indexer }
     }
 
     /// The text that is not used up yet.
@@ -154,10 +146,7 @@ impl Block {
             return Ok(());
         }
         if capacity * 2 > 2 * MAX_KEPT {
-            let place = Place {
-                offset: self.base,
-                event: None,
-            };
+            let place = Place { offset: self.base, event: None };
             let message = format!("one element is longer than {} MiB", MAX_KEPT >> 20);
             return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message)
                 .at(place)

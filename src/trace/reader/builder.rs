@@ -63,19 +63,11 @@ impl Builder {
 
     /// Adds the next element of `traceEvents`, which starts at `offset` of the text.
     pub(super) fn add(&mut self, fields: &Fields<'_>, offset: u64) {
-        let place = Place {
-            offset,
-            event: Some(self.trace.total_events),
-        };
-        let spot = Spot {
-            uid: Uid(self.trace.total_events as u32),
-            place,
-        };
+        let place = Place { offset, event: Some(self.trace.total_events) };
+        let spot = Spot { uid: Uid(self.trace.total_events as u32), place };
         self.trace.total_events += 1;
-        self.odd
-            .add(Oddity::ExtraComma, fields.extra_commas.into(), place);
-        self.odd
-            .add(Oddity::WrongType, fields.wrong_types.into(), place);
+        self.odd.add(Oddity::ExtraComma, fields.extra_commas.into(), place);
+        self.odd.add(Oddity::WrongType, fields.wrong_types.into(), place);
         match threads::raw(fields.phase) {
             _ if fields.is_empty => {
                 self.odd.add(Oddity::EmptyEvent, 1, place);
@@ -93,10 +85,7 @@ impl Builder {
 
     /// Counts an element of `traceEvents` that is no event, or cannot be read.
     pub(super) fn add_other(&mut self, oddity: Oddity, label: &'static str, offset: u64) {
-        let place = Place {
-            offset,
-            event: Some(self.trace.total_events),
-        };
+        let place = Place { offset, event: Some(self.trace.total_events) };
         self.trace.total_events += 1;
         self.odd.add(oddity, 1, place);
         self.left_out.add_label(label);
@@ -135,8 +124,7 @@ impl Builder {
     /// The finished trace.
     pub(super) fn finish(mut self, source: &str, unpacked_bytes: u64, notes: Notes) -> Trace {
         for event in self.open.unfinished() {
-            self.odd
-                .add_event(Oddity::UnmatchedBegin, self.trace.uid(event));
+            self.odd.add_event(Oddity::UnmatchedBegin, self.trace.uid(event));
         }
         clocks::drop_overlong(&mut self.trace, &self.strings, &mut self.odd);
         self.trace.source = source.to_owned();
@@ -189,8 +177,7 @@ impl Builder {
     #[inline]
     fn start(&mut self, fields: &Fields<'_>, place: Place) -> Option<Nanos> {
         let start = fields.start.bytes().and_then(numbers::nanos);
-        self.odd
-            .add(Oddity::NoStart, u64::from(start.is_none()), place);
+        self.odd.add(Oddity::NoStart, u64::from(start.is_none()), place);
         start
     }
 
@@ -209,9 +196,7 @@ impl Builder {
 
     fn add_begin(&mut self, fields: &Fields<'_>, spot: Spot) {
         let name = self.name(fields, Form::Text, spot.place);
-        let thread = self
-            .threads
-            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
         let category = self.category(fields);
         let start = category.and_then(|_| self.start(fields, spot.place));
         let event = match category.zip(start) {
@@ -229,9 +214,7 @@ impl Builder {
     fn add_end(&mut self, fields: &Fields<'_>, place: Place) {
         self.leave_out(fields);
         let name = self.name(fields, Form::Text, place);
-        let thread = self
-            .threads
-            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
         let Some(open) = self.open.end(thread, name) else {
             return self.odd.add(Oddity::UnmatchedEnd, 1, place);
         };
@@ -257,17 +240,8 @@ impl Builder {
         let Some(id) = fields.id.bytes().and_then(numbers::id) else {
             return self.odd.add(Oddity::WrongType, 1, spot.place);
         };
-        let thread = self
-            .threads
-            .resolve(fields.pid, fields.tid, &mut self.strings);
-        self.trace.flows.push(FlowPoint {
-            uid: spot.uid,
-            id,
-            category,
-            end,
-            thread,
-            time,
-        });
+        let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
+        self.trace.flows.push(FlowPoint { uid: spot.uid, id, category, end, thread, time });
     }
 
     fn add_metadata(&mut self, fields: &Fields<'_>, place: Place) {
@@ -279,12 +253,9 @@ impl Builder {
         let name = self.text(threads::raw(fields.args.name), Form::Text, place);
         match kind {
             b"thread_name" => {
-                self.threads
-                    .name_thread(fields.pid, fields.tid, name, &mut self.strings)
+                self.threads.name_thread(fields.pid, fields.tid, name, &mut self.strings)
             }
-            _ => self
-                .threads
-                .name_process(fields.pid, name, &mut self.strings),
+            _ => self.threads.name_process(fields.pid, name, &mut self.strings),
         }
     }
 
@@ -303,15 +274,9 @@ impl Builder {
         (start, duration): (Nanos, Nanos),
         spot: Spot,
     ) -> EventId {
-        let form = if category == Category::PythonFunction {
-            Form::Frame
-        } else {
-            Form::Text
-        };
+        let form = if category == Category::PythonFunction { Form::Frame } else { Form::Text };
         let name = self.name(fields, form, spot.place);
-        let thread = self
-            .threads
-            .resolve(fields.pid, fields.tid, &mut self.strings);
+        let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
         let event = EventId(self.trace.uids.len() as u32);
         self.trace.uids.push(spot.uid);
         self.trace.categories.push(category);
@@ -340,21 +305,14 @@ impl Builder {
         if let Some(id) = args.external_id {
             self.trace.external_ids.push(event, id);
         }
-        if let (Some(id), true) = (
-            args.correlation,
-            category.is_gpu() || category == Category::Runtime,
-        ) {
+        if let (Some(id), true) =
+            (args.correlation, category.is_gpu() || category == Category::Runtime)
+        {
             self.trace.correlations.push(event, id);
         }
         if let Some(number) = args.sequence.filter(|&number| number >= 0) {
             let forward_thread = args.forward_thread.unwrap_or(0);
-            self.trace.sequences.push(
-                event,
-                Sequence {
-                    number,
-                    forward_thread,
-                },
-            );
+            self.trace.sequences.push(event, Sequence { number, forward_thread });
         }
         if category.is_gpu() {
             let details = self.gpu_details(args, thread, place);

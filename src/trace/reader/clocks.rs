@@ -49,9 +49,7 @@ pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddi
     if dropped.is_empty() {
         return;
     }
-    let overlong = dropped
-        .iter()
-        .map(|&event| (event, trace.durations[event.index()]));
+    let overlong = dropped.iter().map(|&event| (event, trace.durations[event.index()]));
     trace.recorded_durations = merged(&trace.recorded_durations, overlong);
     for event in dropped {
         trace.durations[event.index()] = Nanos::ZERO;
@@ -73,38 +71,28 @@ fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
         trace.thread_of(event) == trace.thread_of(next) && contradicts(trace, event, next)
     };
     let pairs = events.windows(2).filter(follows).map(|pair| pair[0]);
-    pairs
-        .filter(|&event| !is_communication(trace, strings, event))
-        .collect()
+    pairs.filter(|&event| !is_communication(trace, strings, event)).collect()
 }
 
 /// Whether `event` covers all of the next one and very much more.
 fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
-    let (duration, gap) = (
-        trace.duration(event),
-        trace.start(next) - trace.start(event),
-    );
+    let (duration, gap) = (trace.duration(event), trace.start(next) - trace.start(event));
     duration >= LONG
         && trace.end(next) <= trace.end(event)
         && duration.0 / OVERLONG_FACTOR > (gap + trace.duration(next)).0
 }
 
 fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
-    let collective = trace
-        .gpu_details
-        .get(event)
-        .map_or(TextId::EMPTY, |details| details.collective);
+    let collective =
+        trace.gpu_details.get(event).map_or(TextId::EMPTY, |details| details.collective);
     let name = strings.get(trace.name_id(event));
     collective != TextId::EMPTY || name.contains("nccl") || name.contains("rccl")
 }
 
 /// Both, by rising event.
 fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
-    let mut all: Vec<(EventId, Nanos)> = column
-        .iter()
-        .map(|(event, &value)| (event, value))
-        .chain(more)
-        .collect();
+    let mut all: Vec<(EventId, Nanos)> =
+        column.iter().map(|(event, &value)| (event, value)).chain(more).collect();
     all.sort_unstable();
     let mut merged = Sparse::default();
     for (event, value) in all {

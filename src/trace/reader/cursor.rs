@@ -57,21 +57,13 @@ impl<'a> Cursor<'a> {
     /// A cursor at the first position of `index` that is not before `from`.
     pub(super) fn new(text: &'a [u8], index: &'a [u32], from: usize) -> Self {
         let at = index.partition_point(|&position| (position as usize) < from);
-        Cursor {
-            text,
-            index,
-            at,
-            bare_words: 0,
-        }
+        Cursor { text, index, at, bare_words: 0 }
     }
 
     /// Position of the next token in the text.
     #[inline]
     pub(super) fn position(&self) -> Result<usize, Stop> {
-        self.index
-            .get(self.at)
-            .map(|&position| position as usize)
-            .ok_or(Stop::Incomplete)
+        self.index.get(self.at).map(|&position| position as usize).ok_or(Stop::Incomplete)
     }
 
     /// Where the text starts that no token before the next one needs.
@@ -142,11 +134,7 @@ impl<'a> Cursor<'a> {
             _ => {
                 self.at += 1;
                 let word = self.scalar_between(start, next);
-                Ok(if self.is_null(word) {
-                    Value::Null
-                } else {
-                    Value::Scalar(word)
-                })
+                Ok(if self.is_null(word) { Value::Null } else { Value::Scalar(word) })
             }
         }
     }
@@ -176,10 +164,7 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn next_two(&self) -> Result<&[u32; 2], Stop> {
-        self.index
-            .get(self.at..)
-            .and_then(<[u32]>::first_chunk)
-            .ok_or(Stop::Incomplete)
+        self.index.get(self.at..).and_then(<[u32]>::first_chunk).ok_or(Stop::Incomplete)
     }
 
     /// The content of the string that opens at `quote`; `next` is the token after it.
@@ -332,9 +317,6 @@ mod tests {
             with_cursor(&"[".repeat(100), |mut c| c.value().map(drop)),
             Err(Stop::Incomplete)
         );
-        assert_eq!(
-            with_cursor("[\"abc", |mut c| c.value().map(drop)),
-            Err(Stop::Incomplete)
-        );
+        assert_eq!(with_cursor("[\"abc", |mut c| c.value().map(drop)), Err(Stop::Incomplete));
     }
 }

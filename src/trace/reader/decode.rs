@@ -11,18 +11,11 @@ use super::oddity::Oddity;
 pub(super) struct Marks(u8);
 
 impl Marks {
-    const ALL: [Oddity; 4] = [
-        Oddity::Backslash,
-        Oddity::ControlCharacter,
-        Oddity::InvalidUtf8,
-        Oddity::LoneSurrogate,
-    ];
+    const ALL: [Oddity; 4] =
+        [Oddity::Backslash, Oddity::ControlCharacter, Oddity::InvalidUtf8, Oddity::LoneSurrogate];
 
     fn add(&mut self, oddity: Oddity) {
-        let at = Self::ALL
-            .iter()
-            .position(|&o| o == oddity)
-            .expect("a kind of damage in a text");
+        let at = Self::ALL.iter().position(|&o| o == oddity).expect("a kind of damage in a text");
         self.0 |= 1 << at;
     }
 
@@ -49,9 +42,7 @@ impl Marks {
 /// Whether the bytes stand for themselves: printable ASCII without backslash.
 #[inline]
 pub(super) fn is_plain(raw: &[u8]) -> bool {
-    raw.iter().fold(true, |plain, &b| {
-        plain & matches!(b, 0x20..0x7f) & (b != b'\\')
-    })
+    raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
 }
 
 /// The text between two quotes, of an event of any kind.
@@ -137,9 +128,7 @@ fn unescape_unicode(escape: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> usiz
 }
 
 fn hex4(digits: Option<&[u8]>) -> Option<u32> {
-    digits?.iter().try_fold(0, |value, &b| {
-        Some(value * 16 + char::from(b).to_digit(16)?)
-    })
+    digits?.iter().try_fold(0, |value, &b| Some(value * 16 + char::from(b).to_digit(16)?))
 }
 
 fn simple_escape(byte: u8) -> Option<u8> {
@@ -190,8 +179,7 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The first position of `needle`.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    text.windows(needle.len())
-        .position(|window| window == needle)
+    text.windows(needle.len()).position(|window| window == needle)
 }
 
 #[cfg(test)]
@@ -215,10 +203,7 @@ mod tests {
         let raw = br"torch\nn\cuda\__init__.py(219): _lazy_init";
         assert_eq!(
             text(raw),
-            (
-                r"torch\nn\cuda\__init__.py(219): _lazy_init".to_owned(),
-                repaired(Oddity::Backslash)
-            )
+            (r"torch\nn\cuda\__init__.py(219): _lazy_init".to_owned(), repaired(Oddity::Backslash))
         );
         let users = br"C:\users\me";
         assert_eq!(text(users).0, r"C:\users\me");
@@ -229,18 +214,12 @@ mod tests {
         let raw = br"C:\new\temp\bench.py(7): train";
         assert_eq!(
             frame_name(raw),
-            (
-                r"C:\new\temp\bench.py(7): train".to_owned(),
-                repaired(Oddity::Backslash)
-            )
+            (r"C:\new\temp\bench.py(7): train".to_owned(), repaired(Oddity::Backslash))
         );
         let escaped = br"C:\\new\\temp\\bench.py(7): train";
         assert_eq!(
             frame_name(escaped),
-            (
-                r"C:\new\temp\bench.py(7): train".to_owned(),
-                Marks::default()
-            )
+            (r"C:\new\temp\bench.py(7): train".to_owned(), Marks::default())
         );
         let source = br"def f():\n  return 1";
         assert_eq!(frame_name(source).0, "def f():\n  return 1");
@@ -248,26 +227,14 @@ mod tests {
 
     #[test]
     fn control_characters_stay_and_bad_utf8_is_replaced() {
-        assert_eq!(
-            text(b"a\x01\nb"),
-            ("a\x01\nb".to_owned(), repaired(Oddity::ControlCharacter))
-        );
-        assert_eq!(
-            text(b"vgg\xff"),
-            ("vgg\u{fffd}".to_owned(), repaired(Oddity::InvalidUtf8))
-        );
-        assert_eq!(
-            text(br"\ud800x"),
-            ("\u{fffd}x".to_owned(), repaired(Oddity::LoneSurrogate))
-        );
+        assert_eq!(text(b"a\x01\nb"), ("a\x01\nb".to_owned(), repaired(Oddity::ControlCharacter)));
+        assert_eq!(text(b"vgg\xff"), ("vgg\u{fffd}".to_owned(), repaired(Oddity::InvalidUtf8)));
+        assert_eq!(text(br"\ud800x"), ("\u{fffd}x".to_owned(), repaired(Oddity::LoneSurrogate)));
     }
 
     #[test]
     fn text_that_is_not_ascii_is_no_damage() {
-        assert_eq!(
-            text("grüße".as_bytes()),
-            ("grüße".to_owned(), Marks::default())
-        );
+        assert_eq!(text("grüße".as_bytes()), ("grüße".to_owned(), Marks::default()));
         assert!(!is_plain("grüße".as_bytes()) && is_plain(b"aten::add") && !is_plain(b"a\\b"));
     }
 }

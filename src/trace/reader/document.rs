@@ -121,10 +121,7 @@ impl Document {
             match result {
                 Ok(()) => used = cursor.consumed() - 1,
                 Err(stop) => {
-                    return Walked {
-                        used,
-                        stop: Some(stop),
-                    };
+                    return Walked { used, stop: Some(stop) };
                 }
             }
         }
@@ -148,8 +145,7 @@ impl Document {
 
     /// Counts an event that is lost; the next token starts another one, or ends the list.
     pub(super) fn add_lost(&mut self, offset: u64) {
-        self.builder
-            .add_other(Oddity::LostEvent, "(unreadable)", offset);
+        self.builder.add_other(Oddity::LostEvent, "(unreadable)", offset);
         self.state = State::Elements(After::Start);
     }
 
@@ -162,21 +158,11 @@ impl Document {
 
     /// Counts odd text outside of events.
     pub(super) fn note(&mut self, oddity: Oddity, offset: u64) {
-        self.builder.odd_mut().add(
-            oddity,
-            1,
-            Place {
-                offset,
-                event: None,
-            },
-        );
+        self.builder.odd_mut().add(oddity, 1, Place { offset, event: None });
     }
 
     fn place(&self, offset: u64) -> Place {
-        Place {
-            offset,
-            event: Some(self.builder.total_events()),
-        }
+        Place { offset, event: Some(self.builder.total_events()) }
     }
 
     fn open(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
@@ -214,11 +200,7 @@ impl Document {
                 cursor.bump();
                 let is_extra = after == After::Comma;
                 self.count(Oddity::ExtraComma, is_extra.into(), window.offset(start));
-                self.state = if self.is_list {
-                    State::Done
-                } else {
-                    State::Members
-                };
+                self.state = if self.is_list { State::Done } else { State::Members };
                 Ok(())
             }
             b'{' => self.event(cursor, window, after, start),
@@ -249,11 +231,7 @@ impl Document {
             return Err(Stop::Broken);
         }
         let offset = window.offset(start);
-        self.count(
-            Oddity::MissingComma,
-            (after == After::Element).into(),
-            offset,
-        );
+        self.count(Oddity::MissingComma, (after == After::Element).into(), offset);
         self.count(Oddity::BareWord, cursor.take_bare_words(), offset);
         self.builder.add(&fields, offset);
         self.state = State::Elements(After::Element);
@@ -273,13 +251,8 @@ impl Document {
             return Err(Stop::Broken);
         }
         cursor.take_bare_words();
-        let oddity = if value == Value::Null {
-            Oddity::EmptyEvent
-        } else {
-            Oddity::NotAnEvent
-        };
-        self.builder
-            .add_other(oddity, "(no event)", window.offset(start));
+        let oddity = if value == Value::Null { Oddity::EmptyEvent } else { Oddity::NotAnEvent };
+        self.builder.add_other(oddity, "(no event)", window.offset(start));
         self.state = State::Elements(After::Element);
         Ok(())
     }
@@ -373,11 +346,7 @@ impl Document {
         if depth > MAX_DEPTH {
             return Err(Stop::TooDeep);
         }
-        self.state = if depth == 0 {
-            State::Members
-        } else {
-            State::Skipping { depth }
-        };
+        self.state = if depth == 0 { State::Members } else { State::Skipping { depth } };
         Ok(())
     }
 }

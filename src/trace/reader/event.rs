@@ -181,11 +181,7 @@ mod tests {
             assert_eq!(fields.tid, Value::Text(b"stream 7"));
             assert_eq!(fields.start, Value::Scalar(b"1.5"));
             assert_eq!(
-                (
-                    fields.args.correlation,
-                    fields.args.stream,
-                    fields.args.bytes
-                ),
+                (fields.args.correlation, fields.args.stream, fields.args.bytes),
                 (Some(12), Some(7), Some(64))
             );
             assert_eq!(fields.args.collective, Value::Text(b"allreduce"));
@@ -201,10 +197,7 @@ mod tests {
             assert_eq!(fields.wrong_types, 4);
             assert_eq!(fields.args.correlation, None);
         });
-        assert_eq!(
-            with_fields(r#"{"args": "x"}"#, |f| f.expect("an event").wrong_types),
-            1
-        );
+        assert_eq!(with_fields(r#"{"args": "x"}"#, |f| f.expect("an event").wrong_types), 1);
     }
 
     #[test]
@@ -213,32 +206,18 @@ mod tests {
             r#"{"name": "a", "name": "b", "args": {"External id": 1, "External id": 2}}"#,
             |fields| {
                 let fields = fields.expect("an event");
-                assert_eq!(
-                    (fields.name, fields.args.external_id),
-                    (Value::Text(b"b"), Some(2))
-                );
+                assert_eq!((fields.name, fields.args.external_id), (Value::Text(b"b"), Some(2)));
             },
         );
     }
 
     #[test]
     fn extra_commas_are_passed_over() {
-        with_fields(
-            r#"{"name": "a",, "args": {"External id": 1,},}"#,
-            |fields| {
-                assert_eq!(fields.expect("an event").extra_commas, 3);
-            },
-        );
-        assert!(with_fields("{}", |fields| fields
-            .expect("an event")
-            .is_empty));
-        assert_eq!(
-            with_fields(r#"{"name": "a" "ph": "X"}"#, |f| f.err()),
-            Some(Stop::Broken)
-        );
-        assert_eq!(
-            with_fields(r#"{"name": "a", "#, |f| f.err()),
-            Some(Stop::Incomplete)
-        );
+        with_fields(r#"{"name": "a",, "args": {"External id": 1,},}"#, |fields| {
+            assert_eq!(fields.expect("an event").extra_commas, 3);
+        });
+        assert!(with_fields("{}", |fields| fields.expect("an event").is_empty));
+        assert_eq!(with_fields(r#"{"name": "a" "ph": "X"}"#, |f| f.err()), Some(Stop::Broken));
+        assert_eq!(with_fields(r#"{"name": "a", "#, |f| f.err()), Some(Stop::Incomplete));
     }
 }

@@ -212,10 +212,7 @@ mod tests {
     use std::io::Write;
 
     fn packed(text: &[u8]) -> Vec<u8> {
-        let builder = GzBuilder::new()
-            .filename("a.json")
-            .comment("c")
-            .extra(vec![1, 2, 3]);
+        let builder = GzBuilder::new().filename("a.json").comment("c").extra(vec![1, 2, 3]);
         let mut encoder: GzEncoder<Vec<u8>> = builder.write(Vec::new(), Compression::fast());
         encoder.write_all(text).expect("written");
         encoder.finish().expect("finished")
@@ -232,24 +229,14 @@ mod tests {
                 Err(error) => break Some(error.kind()),
             }
         };
-        (
-            out,
-            gzip.take_oddities()
-                .into_iter()
-                .map(|(oddity, _)| oddity)
-                .collect(),
-            error,
-        )
+        (out, gzip.take_oddities().into_iter().map(|(oddity, _)| oddity).collect(), error)
     }
 
     #[test]
     fn members_follow_each_other() {
         let bytes = [packed(b"first "), packed(b"second")].concat();
         for step in [1, 3, 100] {
-            assert_eq!(
-                unpacked(&bytes, step),
-                (b"first second".to_vec(), vec![], None)
-            );
+            assert_eq!(unpacked(&bytes, step), (b"first second".to_vec(), vec![], None));
         }
     }
 
@@ -263,10 +250,7 @@ mod tests {
         let mut bytes = packed(b"text");
         let last = bytes.len() - 5;
         bytes[last] ^= 1;
-        assert_eq!(
-            unpacked(&bytes, 100),
-            (b"text".to_vec(), vec![Oddity::BadChecksum], None)
-        );
+        assert_eq!(unpacked(&bytes, 100), (b"text".to_vec(), vec![Oddity::BadChecksum], None));
     }
 
     #[test]

@@ -10,13 +10,8 @@ use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
 /// Recording options, each `1` or `true` where it is on.
-const OPTIONS: [&[u8]; 5] = [
-    b"record_shapes",
-    b"with_stack",
-    b"with_modules",
-    b"profile_memory",
-    b"with_flops",
-];
+const OPTIONS: [&[u8]; 5] =
+    [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 
 /// Whether the value of this key goes into the header.
 pub(super) fn is_wanted(key: &[u8]) -> bool {
@@ -34,11 +29,8 @@ pub(super) fn set(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
         b"baseTimeNanoseconds" => replace(&mut header.base_time, integer(value).map(Nanos)),
         b"deviceProperties" => match json(value) {
             Some(Json::Array(list)) => {
-                header.devices = list
-                    .iter()
-                    .enumerate()
-                    .map(|(at, device)| read_device(at, device))
-                    .collect();
+                header.devices =
+                    list.iter().enumerate().map(|(at, device)| read_device(at, device)).collect();
                 true
             }
             _ => value == Value::Null,
@@ -90,10 +82,7 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     };
     let name = String::from_utf8_lossy(key).into_owned();
     let version = String::from_utf8_lossy(bytes).into_owned();
-    match header
-        .versions
-        .binary_search_by(|(other, _)| other.cmp(&name))
-    {
+    match header.versions.binary_search_by(|(other, _)| other.cmp(&name)) {
         Ok(at) => header.versions[at].1 = version,
         Err(at) => header.versions.insert(at, (name, version)),
     }
@@ -122,11 +111,7 @@ fn read_distributed(info: &Json) -> Distributed {
 }
 
 fn text(object: &Json, key: &str) -> String {
-    object
-        .get(key)
-        .and_then(Json::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    object.get(key).and_then(Json::as_str).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -137,35 +122,20 @@ mod tests {
     fn a_header_is_read_key_by_key() {
         let mut header = Header::default();
         let devices = br#"[{"id": 3, "name": "MI300X", "computeMajor": 9, "computeMinor": 4, "warpSize": 64, "numSms": 304}]"#;
-        assert!(set(
-            &mut header,
-            b"deviceProperties",
-            Value::Composite(devices)
-        ));
+        assert!(set(&mut header, b"deviceProperties", Value::Composite(devices)));
         assert!(set(
             &mut header,
             b"distributedInfo",
             Value::Composite(br#"{"backend": "nccl", "rank": 1, "world_size": 8}"#)
         ));
-        assert!(set(
-            &mut header,
-            b"hip_runtime_version",
-            Value::Scalar(b"60200")
-        ));
+        assert!(set(&mut header, b"hip_runtime_version", Value::Scalar(b"60200")));
         assert!(set(&mut header, b"with_stack", Value::Scalar(b"1")));
         assert!(set(&mut header, b"with_flops", Value::Scalar(b"0")));
-        assert!(set(
-            &mut header,
-            b"baseTimeNanoseconds",
-            Value::Scalar(b"1767189312000000000")
-        ));
+        assert!(set(&mut header, b"baseTimeNanoseconds", Value::Scalar(b"1767189312000000000")));
         assert_eq!(header.devices[0].capability, Some((9, 4)));
         assert_eq!(header.devices[0].warp_size, Some(64));
         assert_eq!(header.distributed.as_ref().and_then(|d| d.rank), Some(1));
-        assert_eq!(
-            header.versions,
-            [("hip_runtime_version".to_owned(), "60200".to_owned())]
-        );
+        assert_eq!(header.versions, [("hip_runtime_version".to_owned(), "60200".to_owned())]);
         assert_eq!(header.options, ["with_stack"]);
         assert_eq!(header.base_time, Some(Nanos(1_767_189_312_000_000_000)));
     }

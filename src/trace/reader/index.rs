@@ -32,11 +32,7 @@ impl Indexer {
     /// An indexer for windows of about `window` bytes, with SIMD where the processor has it.
     pub(super) fn new(window: usize) -> Self {
         let scalar = (Deserializer::algorithm() == Implementation::Native).then(Vec::new);
-        Indexer {
-            buffers: Buffers::new(window),
-            tape: Tape::null(),
-            scalar,
-        }
+        Indexer { buffers: Buffers::new(window), tape: Tape::null(), scalar }
     }
 
     /// Indexes `text[..len]`; `text[0]` must be [`GUARD`] and [`PADDING`] bytes must follow `len`.

@@ -39,18 +39,10 @@ impl LeftOut {
     }
 
     fn add_new(&mut self, phase: &[u8], category: &[u8], strings: &mut Strings) -> TextId {
-        let ids = (
-            strings.intern(phase, Form::Text).0,
-            strings.intern(category, Form::Text).0,
-        );
+        let ids = (strings.intern(phase, Form::Text).0, strings.intern(category, Form::Text).0);
         if self.common.len() < COMMON {
             let (phase, category) = (phase.to_vec(), category.to_vec());
-            self.common.push(Kind {
-                phase,
-                category,
-                ids,
-                count: 1,
-            });
+            self.common.push(Kind { phase, category, ids, count: 1 });
         } else {
             *self.others.entry(ids).or_default() += 1;
         }
@@ -68,9 +60,7 @@ impl LeftOut {
     /// Whether an event with a phase was counted.
     pub(super) fn has_phases(&self) -> bool {
         let common = self.common.iter().map(|kind| kind.ids.0);
-        common
-            .chain(self.others.keys().map(|ids| ids.0))
-            .any(|phase| phase != TextId::EMPTY)
+        common.chain(self.others.keys().map(|ids| ids.0)).any(|phase| phase != TextId::EMPTY)
     }
 
     /// The counts with their labels (`i cpu_instant_event`), sorted.
@@ -79,18 +69,10 @@ impl LeftOut {
             *self.others.entry(kind.ids).or_default() += kind.count;
         }
         let label = |(phase, category)| {
-            format!("{} {}", strings.get(phase), strings.get(category))
-                .trim()
-                .to_owned()
+            format!("{} {}", strings.get(phase), strings.get(category)).trim().to_owned()
         };
-        let labels = self
-            .labels
-            .into_iter()
-            .map(|(label, count)| (label.to_owned(), count));
-        let counts = self
-            .others
-            .into_iter()
-            .map(|(ids, count)| (label(ids), count));
+        let labels = self.labels.into_iter().map(|(label, count)| (label.to_owned(), count));
+        let counts = self.others.into_iter().map(|(ids, count)| (label(ids), count));
         let mut sorted: Vec<(String, u64)> = counts.chain(labels).collect();
         sorted.sort();
         sorted

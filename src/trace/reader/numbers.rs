@@ -13,9 +13,7 @@ const NANO_DIGITS: i64 = 3;
 /// Digits beyond the third place round half away from zero, exponents are followed, and what does
 /// not fit saturates. `None` where the text is no number (`NaN`, `inf`, `N/A`).
 pub(super) fn nanos(text: &[u8]) -> Option<Nanos> {
-    plain_nanos(text)
-        .or_else(|| scaled(text, NANO_DIGITS))
-        .map(Nanos)
+    plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
 /// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
@@ -133,10 +131,7 @@ fn scaled(text: &[u8], places: i64) -> Option<i64> {
     if digits().count() == 0 || !digits().all(u8::is_ascii_digit) {
         return None;
     }
-    let kept = i64::try_from(whole.len())
-        .ok()?
-        .saturating_add(exponent)
-        .saturating_add(places);
+    let kept = i64::try_from(whole.len()).ok()?.saturating_add(exponent).saturating_add(places);
     let magnitude = leading_digits(digits(), kept);
     Some(if negative { -magnitude } else { magnitude })
 }
@@ -153,9 +148,7 @@ fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
         if taken > kept {
             return 0;
         }
-        value = value
-            .saturating_mul(10)
-            .saturating_add(i64::from(byte - b'0'));
+        value = value.saturating_mul(10).saturating_add(i64::from(byte - b'0'));
         taken += 1;
     }
     while taken < kept && value != 0 && value != i64::MAX {
@@ -206,19 +199,9 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in [
-            "",
-            "NaN",
-            "inf",
-            "-Infinity",
-            "N/A",
-            "1.",
-            "1..2",
-            "1e",
-            "0x10",
-            "--1",
-            "1e--2",
-        ] {
+        for text in
+            ["", "NaN", "inf", "-Infinity", "N/A", "1.", "1..2", "1e", "0x10", "--1", "1e--2"]
+        {
             let value = nanos(text.as_bytes());
             assert!(value.is_none() || text == "1.", "{text} gave {value:?}");
         }

@@ -66,17 +66,11 @@ const ALL: [Oddity; 24] = [
 
 /// The codes of the notes, with the hint of each.
 const CODES: [(&str, &str); 5] = [
-    (
-        "REPAIRED_JSON",
-        "profile with a current PyTorch, or read with --strict to refuse such files",
-    ),
+    ("REPAIRED_JSON", "profile with a current PyTorch, or read with --strict to refuse such files"),
     ("WRONG_TYPE", ""),
     ("MISSING_TIME", ""),
     ("UNPAIRED_EVENTS", ""),
-    (
-        "CLOCK_ANOMALY",
-        "profile again; the time of these events is left out of every sum",
-    ),
+    ("CLOCK_ANOMALY", "profile again; the time of these events is left out of every sum"),
 ];
 
 impl Oddity {
@@ -133,9 +127,7 @@ impl Oddity {
     }
 
     fn index(self) -> usize {
-        ALL.iter()
-            .position(|&o| o == self)
-            .expect("every kind is listed")
+        ALL.iter().position(|&o| o == self).expect("every kind is listed")
     }
 }
 
@@ -168,9 +160,7 @@ impl Oddities {
         if count == 0 {
             return;
         }
-        self.seen[oddity.index()]
-            .get_or_insert((0, First::Place(place)))
-            .0 += count;
+        self.seen[oddity.index()].get_or_insert((0, First::Place(place))).0 += count;
         if oddity.is_damage() {
             self.damage.get_or_insert((oddity, place));
         }
@@ -178,9 +168,7 @@ impl Oddities {
 
     /// Counts an event, by its uid, that turned out to be odd when all were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
-        self.seen[oddity.index()]
-            .get_or_insert((0, First::Event(uid.0.into())))
-            .0 += 1;
+        self.seen[oddity.index()].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
 
     /// The first damage, which `--strict` refuses.
@@ -196,19 +184,11 @@ impl Oddities {
     /// One note for each code that was met.
     pub(super) fn into_notes(self, notes: &mut Notes) {
         for (code, hint) in CODES {
-            let kinds = || {
-                ALL.iter()
-                    .zip(&self.seen)
-                    .filter(|(kind, _)| kind.code() == code)
-            };
-            let total = kinds()
-                .filter_map(|(_, seen)| *seen)
-                .map(|(count, _)| count)
-                .sum();
+            let kinds = || ALL.iter().zip(&self.seen).filter(|(kind, _)| kind.code() == code);
+            let total = kinds().filter_map(|(_, seen)| *seen).map(|(count, _)| count).sum();
             notes.add(code, total, hint, || {
-                let parts: Vec<String> = kinds()
-                    .filter_map(|(kind, seen)| describe(*kind, *seen))
-                    .collect();
+                let parts: Vec<String> =
+                    kinds().filter_map(|(kind, seen)| describe(*kind, *seen)).collect();
                 parts.join("; ")
             });
         }
@@ -227,30 +207,9 @@ mod tests {
     #[test]
     fn a_note_lists_kinds_counts_and_first_places() {
         let mut odd = Oddities::default();
-        odd.add(
-            ExtraComma,
-            1,
-            Place {
-                offset: 9,
-                event: Some(3),
-            },
-        );
-        odd.add(
-            Backslash,
-            2,
-            Place {
-                offset: 5,
-                event: Some(1),
-            },
-        );
-        odd.add(
-            Backslash,
-            1,
-            Place {
-                offset: 7,
-                event: Some(2),
-            },
-        );
+        odd.add(ExtraComma, 1, Place { offset: 9, event: Some(3) });
+        odd.add(Backslash, 2, Place { offset: 5, event: Some(1) });
+        odd.add(Backslash, 1, Place { offset: 7, event: Some(2) });
         assert_eq!(odd.first_damage().map(|(kind, _)| kind), Some(ExtraComma));
         let mut notes = Notes::default();
         odd.into_notes(&mut notes);
@@ -266,10 +225,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_listed_code() {
         for kind in ALL {
-            assert!(
-                CODES.iter().any(|(code, _)| *code == kind.code()),
-                "{kind:?}"
-            );
+            assert!(CODES.iter().any(|(code, _)| *code == kind.code()), "{kind:?}");
         }
     }
 }

@@ -22,15 +22,7 @@ impl<'a> Packed<'a> {
     pub(super) fn new(input: impl Read + 'a, progress: Option<Arc<AtomicU64>>) -> Self {
         let buffer = vec![0; BUFFER];
         let input = Box::new(input);
-        Packed {
-            input,
-            progress,
-            buffer,
-            start: 0,
-            end: 0,
-            total: 0,
-            has_failed: false,
-        }
+        Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false }
     }
 
     /// The first bytes of the file, as many as one read gives but at least 4 where there are.
@@ -153,10 +145,7 @@ mod tests {
         let mut packed = Packed::new(&b"abcdefgh"[..], Some(progress.clone()));
         assert_eq!(packed.first_bytes().expect("bytes"), b"abcdefgh");
         assert_eq!(packed.next_byte().expect("a byte"), Some(b'a'));
-        assert_eq!(
-            (packed.used(), packed.count_rest().expect("the rest")),
-            (1, 8)
-        );
+        assert_eq!((packed.used(), packed.count_rest().expect("the rest")), (1, 8));
         assert_eq!(progress.load(Ordering::Relaxed), 8);
     }
 }

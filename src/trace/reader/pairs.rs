@@ -57,13 +57,7 @@ mod tests {
         let mut events = OpenEvents::default();
         let thread = ThreadId(1);
         for (name, event) in [(1, 10), (2, 11), (1, 12)] {
-            events.begin(
-                thread,
-                Open {
-                    name: TextId(name),
-                    event: Some(EventId(event)),
-                },
-            );
+            events.begin(thread, Open { name: TextId(name), event: Some(EventId(event)) });
         }
         let ended =
             |events: &mut OpenEvents, name| events.end(thread, TextId(name)).and_then(|o| o.event);

@@ -54,12 +54,7 @@ impl<'a> Reading<'a> {
     /// Reads the first block and checks that it looks like JSON.
     fn start(source: Source<'a>, options: &ReadOptions, block_size: usize) -> Result<Self> {
         let (block, document) = (Block::new(block_size), Document::new());
-        let mut reading = Reading {
-            source,
-            block,
-            document,
-            strict: options.strict,
-        };
+        let mut reading = Reading { source, block, document, strict: options.strict };
         while reading.block.content().trim_ascii().is_empty()
             && reading.block.read(&mut reading.source)?
         {}
@@ -85,10 +80,7 @@ impl<'a> Reading<'a> {
             }
             Some(Stop::Incomplete | Stop::Broken) => self.mend(),
             Some(Stop::TooDeep) => Err(self
-                .error(
-                    ErrorKind::LimitExceeded,
-                    "values are nested too deep".to_owned(),
-                )
+                .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
                 .remedy("this is no trace of a profiler")),
         }
     }
@@ -101,16 +93,13 @@ impl<'a> Reading<'a> {
             return Err(self.refusal(oddity, place));
         }
         if self.document.builder.total_events() >= u64::from(u32::MAX) {
-            return Err(self.error(
-                ErrorKind::LimitExceeded,
-                "more than 4 billion events".to_owned(),
-            ));
+            return Err(
+                self.error(ErrorKind::LimitExceeded, "more than 4 billion events".to_owned())
+            );
         }
         if self.document.builder.text_bytes() > MAX_TEXT {
-            return Err(self.error(
-                ErrorKind::LimitExceeded,
-                "more than 3 GiB of distinct texts".to_owned(),
-            ));
+            return Err(self
+                .error(ErrorKind::LimitExceeded, "more than 3 GiB of distinct texts".to_owned()));
         }
         Ok(())
     }
@@ -123,14 +112,8 @@ impl<'a> Reading<'a> {
 
     /// An error at the text that comes next.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
-        let event = self
-            .document
-            .has_trace_events()
-            .then(|| self.document.builder.total_events());
-        Error::new(kind, self.source.name(), message).at(Place {
-            offset: self.block.base(),
-            event,
-        })
+        let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
+        Error::new(kind, self.source.name(), message).at(Place { offset: self.block.base(), event })
     }
 
     /// Goes on after text that is no JSON. `false` where nothing can be read any more.
@@ -220,8 +203,7 @@ impl<'a> Reading<'a> {
         loop {
             let content = self.block.content();
             if let (false, Some(at)) = (noted, content.iter().position(|b| !is_blank(b))) {
-                self.document
-                    .note(Oddity::TextAfterEnd, self.block.base() + at as u64);
+                self.document.note(Oddity::TextAfterEnd, self.block.base() + at as u64);
                 noted = true;
             }
             self.block.consume(self.block.content().len());
@@ -235,11 +217,7 @@ impl<'a> Reading<'a> {
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
-        let why = self
-            .source
-            .damage()
-            .unwrap_or("the file ends in the middle")
-            .to_owned();
+        let why = self.source.damage().unwrap_or("the file ends in the middle").to_owned();
         if self.strict {
             return Err(self
                 .error(ErrorKind::Malformed, why)
@@ -266,13 +244,10 @@ impl<'a> Reading<'a> {
                 .at(Place { offset: 0, event: None })
                 .remedy("give a trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)"))
         };
-        if let (false, Some(value)) = (
-            self.document.has_trace_events(),
-            self.document.events_value(),
-        ) {
-            return refuse(format!(
-                "traceEvents is {value}, not a list: nothing was recorded"
-            ));
+        if let (false, Some(value)) =
+            (self.document.has_trace_events(), self.document.events_value())
+        {
+            return refuse(format!("traceEvents is {value}, not a list: nothing was recorded"));
         }
         if !self.document.has_trace_events() {
             return refuse(format!(
@@ -292,10 +267,8 @@ fn events_start(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = super::decode::find(&text[from..], EVENTS_KEY) {
         let after = from + at + EVENTS_KEY.len();
-        let rest = text[after..]
-            .trim_ascii_start()
-            .strip_prefix(b":")
-            .map(<[u8]>::trim_ascii_start);
+        let rest =
+            text[after..].trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
         if let Some(events) = rest.and_then(|rest| rest.strip_prefix(b"[")) {
             return Some(text.len() - events.len());
         }

@@ -52,16 +52,7 @@ impl Records {
             return (seen.record, seen.marks);
         }
         let (record, marks) = self.add(lists, strings);
-        self.remember(
-            hash,
-            raw,
-            Seen {
-                shape,
-                end: 0,
-                record,
-                marks,
-            },
-        );
+        self.remember(hash, raw, Seen { shape, end: 0, record, marks });
         (record, marks)
     }
 
@@ -73,12 +64,7 @@ impl Records {
     fn add(&mut self, lists: [Value<'_>; 4], strings: &mut Strings) -> (u32, Marks) {
         let mut marks = Marks::default();
         let [dims, types, strides, concrete] = lists.map(|list| intern(list, strings, &mut marks));
-        let record = Arguments {
-            dims,
-            types,
-            strides,
-            concrete,
-        };
+        let record = Arguments { dims, types, strides, concrete };
         if record == Arguments::default() {
             return (u32::MAX, marks);
         }
@@ -165,11 +151,7 @@ mod tests {
     use super::*;
 
     fn args<'a>(dims: &'a [u8], types: Value<'a>) -> Args<'a> {
-        Args {
-            dims: Value::Composite(dims),
-            types,
-            ..Args::default()
-        }
+        Args { dims: Value::Composite(dims), types, ..Args::default() }
     }
 
     #[test]
@@ -182,10 +164,7 @@ mod tests {
         let (again, _) = records.find_or_add(&args(b"[[1,2]]", types), &mut strings);
         assert_eq!((a, a), (b, again));
         assert_ne!(a, c);
-        assert_eq!(
-            strings.get(records.into_list()[a as usize].dims),
-            "[[1, 2]]"
-        );
+        assert_eq!(strings.get(records.into_list()[a as usize].dims), "[[1, 2]]");
     }
 
     #[test]

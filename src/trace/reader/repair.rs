@@ -112,9 +112,8 @@ fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     let Some(length) = window.iter().position(|&b| b == b'"') else {
         return (window.len() == LONGEST_KEY).then_some(None);
     };
-    let is_plain = !rest[..length]
-        .iter()
-        .any(|b| matches!(b, b'{' | b'}' | b'[' | b']' | b',' | b'\\'));
+    let is_plain =
+        !rest[..length].iter().any(|b| matches!(b, b'{' | b'}' | b'[' | b']' | b',' | b'\\'));
     match rest[length + 1..].trim_ascii_start().first() {
         None => None,
         Some(b':') if is_plain => Some(Some(&rest[..length])),
@@ -151,12 +150,7 @@ struct Rewriter<'a> {
 
 /// The event with all quotes inside its strings escaped, and its length in `text`.
 fn rewritten(text: &[u8], quotes: Quotes) -> Option<(Vec<u8>, usize)> {
-    let mut rewriter = Rewriter {
-        text,
-        at: 0,
-        out: Vec::new(),
-        quotes,
-    };
+    let mut rewriter = Rewriter { text, at: 0, out: Vec::new(), quotes };
     rewriter.object(Within::Event)?;
     let used = rewriter.at;
     rewriter.skip_blanks();
@@ -216,9 +210,8 @@ impl<'a> Rewriter<'a> {
 
     fn scalar(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
-        let length = rest
-            .iter()
-            .position(|b| matches!(b, b',' | b'}' | b']' | b'"' | b'{' | b'['))?;
+        let length =
+            rest.iter().position(|b| matches!(b, b',' | b'}' | b']' | b'"' | b'{' | b'['))?;
         self.out.extend_from_slice(&rest[..length]);
         self.at += length;
         (length > 0).then_some(())
@@ -282,11 +275,7 @@ impl<'a> Rewriter<'a> {
     }
 
     fn is_escaped(&self, at: usize) -> bool {
-        let backslashes = self.text[..at]
-            .iter()
-            .rev()
-            .take_while(|&&b| b == b'\\')
-            .count();
+        let backslashes = self.text[..at].iter().rev().take_while(|&&b| b == b'\\').count();
         backslashes % 2 == 1
     }
 }
@@ -301,10 +290,9 @@ fn event_ends(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {
         None | Some(b']' | b'{') => true,
-        Some(b',') => matches!(
-            rest[1..].trim_ascii_start().first(),
-            None | Some(b'{' | b']' | b'n')
-        ),
+        Some(b',') => {
+            matches!(rest[1..].trim_ascii_start().first(), None | Some(b'{' | b']' | b'n'))
+        }
         Some(_) => false,
     }
 }

@@ -11,36 +11,12 @@ const OTHERS: [(&[u8], &str, &str); 13] = [
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
-    (
-        b"\xff\xfe",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16 -t UTF-8",
-    ),
-    (
-        b"\xfe\xff",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16 -t UTF-8",
-    ),
-    (
-        b"{\0",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16LE -t UTF-8",
-    ),
-    (
-        b"[\0",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16LE -t UTF-8",
-    ),
-    (
-        b"\0{",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16BE -t UTF-8",
-    ),
-    (
-        b"\0[",
-        "text in UTF-16",
-        "convert it with iconv -f UTF-16BE -t UTF-8",
-    ),
+    (b"\xff\xfe", "text in UTF-16", "convert it with iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "text in UTF-16", "convert it with iconv -f UTF-16 -t UTF-8"),
+    (b"{\0", "text in UTF-16", "convert it with iconv -f UTF-16LE -t UTF-8"),
+    (b"[\0", "text in UTF-16", "convert it with iconv -f UTF-16LE -t UTF-8"),
+    (b"\0{", "text in UTF-16", "convert it with iconv -f UTF-16BE -t UTF-8"),
+    (b"\0[", "text in UTF-16", "convert it with iconv -f UTF-16BE -t UTF-8"),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
     (b"BZh", "packed with bzip2", "unpack it with bunzip2"),
     (b"\xfd7zXZ", "packed with xz", "unpack it with unxz"),
@@ -49,16 +25,8 @@ const OTHERS: [(&[u8], &str, &str); 13] = [
         "an SQLite database (Nsight Systems or rocprof)",
         "record a Kineto trace with torch.profiler",
     ),
-    (
-        b"\x80\x04",
-        "a Python pickle",
-        "give the trace.json that the profiler exported",
-    ),
-    (
-        b"\x80\x02",
-        "a Python pickle",
-        "give the trace.json that the profiler exported",
-    ),
+    (b"\x80\x04", "a Python pickle", "give the trace.json that the profiler exported"),
+    (b"\x80\x02", "a Python pickle", "give the trace.json that the profiler exported"),
 ];
 
 /// Where a tar archive names itself.
@@ -69,19 +37,12 @@ const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
 /// # Errors
 /// If `head`, the beginning of the unpacked text, is empty or no JSON.
 pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
-    let skip = if head.starts_with(BYTE_ORDER_MARK) {
-        BYTE_ORDER_MARK.len()
-    } else {
-        0
-    };
+    let skip = if head.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let text = head[skip..].trim_ascii_start();
     let refuse = |message: String, remedy: &str| {
         let offset = (head.len() - text.len()) as u64;
         Err(Error::new(ErrorKind::Malformed, name, message)
-            .at(Place {
-                offset,
-                event: None,
-            })
+            .at(Place { offset, event: None })
             .remedy(remedy))
     };
     if text.is_empty() {
@@ -94,10 +55,7 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     if let Some((_, what, remedy)) = known {
         return refuse(format!("expected a trace in JSON, found {what}"), remedy);
     }
-    if head
-        .get(TAR_MAGIC.0..)
-        .is_some_and(|rest| rest.starts_with(TAR_MAGIC.1))
-    {
+    if head.get(TAR_MAGIC.0..).is_some_and(|rest| rest.starts_with(TAR_MAGIC.1)) {
         return refuse(
             "expected a trace in JSON, found a tar archive".to_owned(),
             "unpack it with tar xf",
@@ -137,15 +95,9 @@ mod tests {
     #[test]
     fn other_files_are_told() {
         let cases: [(&[u8], &str); 6] = [
-            (
-                b"",
-                "t: byte 0: the file is empty (the profiler did not finish: profile again)",
-            ),
+            (b"", "t: byte 0: the file is empty (the profiler did not finish: profile again)"),
             (b"<!DOCTYPE html>", "found HTML"),
-            (
-                b"version https://git-lfs.github.com/spec/v1",
-                "git lfs pull",
-            ),
+            (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
             (b"\xff\xfe{\0", "iconv"),
             (b"hello", "found 'h'"),
             (b"  \x01", "byte 2: expected '{' or '[', found byte 0x01"),

@@ -43,13 +43,7 @@ impl<'a> Source<'a> {
             _ => Packing::Plain(packed),
         };
         let max_unpacked = options.max_unpacked;
-        Ok(Source {
-            name,
-            max_unpacked,
-            packing,
-            unpacked: 0,
-            damage: None,
-        })
+        Ok(Source { name, max_unpacked, packing, unpacked: 0, damage: None })
     }
 
     /// What the trace is called in messages.
@@ -97,18 +91,13 @@ impl<'a> Source<'a> {
 
     fn check_bound(&self) -> Result<()> {
         let packed = self.packed().total();
-        let bound = self
-            .max_unpacked
-            .unwrap_or_else(|| ReadOptions::default_max_unpacked(packed));
+        let bound = self.max_unpacked.unwrap_or_else(|| ReadOptions::default_max_unpacked(packed));
         if self.unpacked <= bound {
             return Ok(());
         }
         let message = format!("unpacks to more than {bound} bytes");
         Err(Error::new(ErrorKind::LimitExceeded, self.name, message)
-            .at(Place {
-                offset: bound,
-                event: None,
-            })
+            .at(Place { offset: bound, event: None })
             .remedy("a larger bound can be set with --max-unpacked"))
     }
 
@@ -142,28 +131,16 @@ impl<'a> Source<'a> {
             Packing::Zstd(zstd) => zstd.get_mut(),
         };
         let used = packed.used();
-        let total = packed
-            .count_rest()
-            .map_err(|error| Error::io(name, "read the trace", error))?;
-        Ok(if total == 0 {
-            100.0
-        } else {
-            100.0 * used as f64 / total as f64
-        })
+        let total =
+            packed.count_rest().map_err(|error| Error::io(name, "read the trace", error))?;
+        Ok(if total == 0 { 100.0 } else { 100.0 * used as f64 / total as f64 })
     }
 
     /// Moves what was odd about the packing to `odd`.
     pub(super) fn take_oddities(&mut self, odd: &mut Oddities) {
         if let Packing::Gzip(gzip) = &mut self.packing {
             for (oddity, offset) in gzip.take_oddities() {
-                odd.add(
-                    oddity,
-                    1,
-                    Place {
-                        offset,
-                        event: None,
-                    },
-                );
+                odd.add(oddity, 1, Place { offset, event: None });
             }
         }
     }

@@ -72,10 +72,9 @@ impl Strings {
         let hash = hash_bytes(raw);
         match self.texts.find(hash, raw) {
             Some(id) => id,
-            None => self.texts.insert(
-                hash,
-                std::str::from_utf8(raw).expect("plain bytes are ASCII"),
-            ),
+            None => {
+                self.texts.insert(hash, std::str::from_utf8(raw).expect("plain bytes are ASCII"))
+            }
         }
     }
 
@@ -100,15 +99,9 @@ impl Strings {
     fn add_alias(&mut self, hash: u64, raw: &[u8], form: Form, text: TextId, marks: Marks) {
         let at = u32::try_from(self.aliases.len()).expect("fewer than 2^32 distinct texts");
         self.raw.extend_from_slice(raw);
-        self.aliases.push(Alias {
-            end: self.raw.len(),
-            form,
-            text,
-            marks,
-        });
+        self.aliases.push(Alias { end: self.raw.len(), form, text, marks });
         let (bytes, aliases) = (&self.raw, &self.aliases);
-        self.ids
-            .insert_unique(hash, at, |&at| hash_bytes(alias_bytes(bytes, aliases, at)));
+        self.ids.insert_unique(hash, at, |&at| hash_bytes(alias_bytes(bytes, aliases, at)));
     }
 }
 
@@ -135,10 +128,7 @@ mod tests {
     fn two_raw_forms_of_one_text_share_its_id() {
         let mut strings = Strings::default();
         let (plain, _) = strings.intern(b"a/b", Form::Text);
-        assert_eq!(
-            strings.intern(br"a\/b", Form::Text),
-            (plain, Marks::default())
-        );
+        assert_eq!(strings.intern(br"a\/b", Form::Text), (plain, Marks::default()));
         assert_eq!(strings.intern(br"\u0061/b", Form::Text).0, plain);
     }
 
@@ -147,10 +137,7 @@ mod tests {
         let mut strings = Strings::default();
         let (literal, _) = strings.intern(br"a\\nb", Form::Text);
         let (escape, _) = strings.intern(br"a\nb", Form::Text);
-        assert_eq!(
-            (strings.get(literal), strings.get(escape)),
-            ("a\\nb", "a\nb")
-        );
+        assert_eq!((strings.get(literal), strings.get(escape)), ("a\\nb", "a\nb"));
     }
 
     #[test]

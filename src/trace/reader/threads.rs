@@ -51,24 +51,13 @@ impl Threads {
         slot: usize,
         strings: &mut Strings,
     ) -> ThreadId {
-        let key = (
-            strings.intern(pid, Form::Text).0,
-            strings.intern(tid, Form::Text).0,
-        );
+        let key = (strings.intern(pid, Form::Text).0, strings.intern(tid, Form::Text).0);
         let thread = *self.ids.entry(key).or_insert_with(|| {
             let id = ThreadId(u32::try_from(self.list.len()).expect("fewer threads than events"));
-            self.list.push(Thread {
-                pid: key.0,
-                tid: key.1,
-                name: TextId::EMPTY,
-            });
+            self.list.push(Thread { pid: key.0, tid: key.1, name: TextId::EMPTY });
             id
         });
-        self.recent[slot] = Some(Recent {
-            pid: pid.to_vec(),
-            tid: tid.to_vec(),
-            thread,
-        });
+        self.recent[slot] = Some(Recent { pid: pid.to_vec(), tid: tid.to_vec(), thread });
         thread
     }
 
@@ -85,10 +74,7 @@ impl Threads {
         name: TextId,
         strings: &mut Strings,
     ) {
-        let key = (
-            strings.intern(raw(pid), Form::Text).0,
-            strings.intern(raw(tid), Form::Text).0,
-        );
+        let key = (strings.intern(raw(pid), Form::Text).0, strings.intern(raw(tid), Form::Text).0);
         self.thread_names.insert(key, name);
     }
 
@@ -142,12 +128,7 @@ mod tests {
         assert_eq!(a, b);
         assert_ne!(a, c);
         let name = strings.intern(b"main", Form::Text).0;
-        threads.name_thread(
-            Value::Scalar(b"7"),
-            Value::Text(b"stream 7"),
-            name,
-            &mut strings,
-        );
+        threads.name_thread(Value::Scalar(b"7"), Value::Text(b"stream 7"), name, &mut strings);
         assert_eq!(threads.into_list()[a.index()].name, name);
     }
 }

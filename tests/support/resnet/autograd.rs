@@ -94,7 +94,8 @@ impl Script {
         match saved {
             Saved::Conv(conv) => {
                 let output = conv.output();
-                let args = [Arg::Tensor(&output), Arg::Tensor(&conv.input), Arg::Tensor(&conv.weight)];
+                let args =
+                    [Arg::Tensor(&output), Arg::Tensor(&conv.input), Arg::Tensor(&conv.weight)];
                 t.op(op("aten::convolution_backward", &args), |t| self.convolve_backward(t, &conv));
             }
             Saved::Norm(shape) => self.normalize_backward(t, &shape),

@@ -37,7 +37,13 @@ impl<'s> Layers<'s> {
         });
     }
 
-    fn stage(&mut self, t: &mut HostThread<'_>, input: [i64; 4], channels: i64, stride: i64) -> [i64; 4] {
+    fn stage(
+        &mut self,
+        t: &mut HostThread<'_>,
+        input: [i64; 4],
+        channels: i64,
+        stride: i64,
+    ) -> [i64; 4] {
         let mut shape = input;
         let container = self.script.line("torch/nn/modules/container.py", 248, 245, "forward");
         self.module(t, "Sequential", &container, |layers, t| {
@@ -48,7 +54,13 @@ impl<'s> Layers<'s> {
         shape
     }
 
-    fn block(&mut self, t: &mut HostThread<'_>, input: [i64; 4], channels: i64, stride: i64) -> [i64; 4] {
+    fn block(
+        &mut self,
+        t: &mut HostThread<'_>,
+        input: [i64; 4],
+        channels: i64,
+        stride: i64,
+    ) -> [i64; 4] {
         let first = Conv { input, weight: [channels, input[1], 3, 3], stride };
         let output = first.output();
         let second = Conv { input: output, weight: [channels, channels, 3, 3], stride: 1 };
@@ -82,7 +94,9 @@ impl<'s> Layers<'s> {
                 t.frame(&builtin, |t| {
                     t.op(op("aten::conv2d", &args[..7]).forward(sequence), |t| {
                         t.op(op("aten::convolution", &args[..9]).forward(sequence), |t| {
-                            t.op(op("aten::_convolution", &args), |t| layers.script.convolve(t, conv));
+                            t.op(op("aten::_convolution", &args), |t| {
+                                layers.script.convolve(t, conv)
+                            });
                         });
                     });
                 });
@@ -97,7 +111,12 @@ impl<'s> Layers<'s> {
         let sequence = self.script.tape.next();
         self.script.tape.push(sequence, Saved::Norm(*shape));
         let channels = [shape[1]];
-        let args = [Arg::Tensor(shape), Arg::Tensor(&channels), Arg::Tensor(&channels), Arg::Scalar("True")];
+        let args = [
+            Arg::Tensor(shape),
+            Arg::Tensor(&channels),
+            Arg::Tensor(&channels),
+            Arg::Scalar("True"),
+        ];
         self.module(t, "BatchNorm2d", &forward, |layers, t| {
             t.frame(&add, |t| {
                 t.op(op("aten::add_", &[Arg::Index(&[]), Arg::Scalar("1")]), |t| {
@@ -126,9 +145,15 @@ impl<'s> Layers<'s> {
             t.frame(&function, |t| {
                 t.frame(&builtin, |t| {
                     t.op(op("aten::relu_", &[Arg::Tensor(shape)]).forward(sequence), |t| {
-                        t.op(op("aten::clamp_min_", &[Arg::Tensor(shape), Arg::Scalar("0")]), |t| {
-                            t.kernel(kernels::CLAMP, layers.script.gpu.stream(8 * elements(shape)));
-                        });
+                        t.op(
+                            op("aten::clamp_min_", &[Arg::Tensor(shape), Arg::Scalar("0")]),
+                            |t| {
+                                t.kernel(
+                                    kernels::CLAMP,
+                                    layers.script.gpu.stream(8 * elements(shape)),
+                                );
+                            },
+                        );
                     });
                 });
             });
@@ -150,11 +175,14 @@ impl<'s> Layers<'s> {
         let forward = self.script.line("torch/nn/modules/pooling.py", 1500, 1501, "forward");
         let image = Arg::Tensor(&shape);
         self.module(t, "AdaptiveAvgPool2d", &forward, |layers, t| {
-            t.op(op("aten::adaptive_avg_pool2d", &[image, Arg::List("[1, 1]")]).forward(pool), |t| {
-                t.op(op("aten::mean", &[image, Arg::List("[-1, -2]")]).forward(pool), |t| {
-                    t.kernel(kernels::MEAN, layers.script.gpu.stream(4 * elements(&shape)));
-                });
-            });
+            t.op(
+                op("aten::adaptive_avg_pool2d", &[image, Arg::List("[1, 1]")]).forward(pool),
+                |t| {
+                    t.op(op("aten::mean", &[image, Arg::List("[-1, -2]")]).forward(pool), |t| {
+                        t.kernel(kernels::MEAN, layers.script.gpu.stream(4 * elements(&shape)));
+                    });
+                },
+            );
         });
         let (pooled, features) = ([shape[0], shape[1], 1, 1], [shape[0], shape[1]]);
         let flatten = [Arg::Tensor(&pooled), Arg::Scalar("1"), Arg::Scalar("-1")];

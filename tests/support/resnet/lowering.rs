@@ -113,9 +113,12 @@ impl Script {
             t.leaf(op("aten::view", &[Arg::Tensor(&bias), Arg::List("[1, -1, 1, 1]")]));
         });
         let wide = [1, bias[0], 1, 1];
-        t.op(op("aten::add_", &[Arg::Tensor(&output), Arg::Tensor(&wide), Arg::Scalar("1")]), |t| {
-            t.kernel(kernels::ADD_BROADCAST, self.gpu.stream(8 * elements(&output)));
-        });
+        t.op(
+            op("aten::add_", &[Arg::Tensor(&output), Arg::Tensor(&wide), Arg::Scalar("1")]),
+            |t| {
+                t.kernel(kernels::ADD_BROADCAST, self.gpu.stream(8 * elements(&output)));
+            },
+        );
     }
 
     /// What stands below `aten::convolution_backward`.

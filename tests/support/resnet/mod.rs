@@ -46,17 +46,15 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }
     }
-    trace
-        .header("traceName", json!("trace.json"))
-        .thread("python3", |t| {
-            t.frame("train.py(96): <module>", |t| {
-                t.frame("train.py(71): main", |t| {
-                    for number in first..first + steps {
-                        script.step(t, number);
-                    }
-                });
+    trace.header("traceName", json!("trace.json")).thread("python3", |t| {
+        t.frame("train.py(96): <module>", |t| {
+            t.frame("train.py(71): main", |t| {
+                for number in first..first + steps {
+                    script.step(t, number);
+                }
             });
-        })
+        });
+    })
 }
 
 /// The training script and the state that it keeps.

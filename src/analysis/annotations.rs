@@ -1,0 +1,210 @@
+//! The user annotations of a trace → what they say: a step, a batch of requests, a part of training.
+//!
+//! ```text
+//! ProfilerStep#7                                                   step 7
+//! execute_context_1(888_788544)_generation_0(0)                    prefill of 888 tokens (vLLM)
+//! execute_32_context_0(sq0sk0…)_generation_32(sq32sk55086…)        decode of 32 tokens (vLLM)
+//! step[DECODE bs=32], step[EXTEND bs=1 toks=512]                   decode, prefill (SGLang)
+//! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
+//! ```
+//! An annotation that is not listed says nothing; its meaning is never guessed.
+
+use super::phases::Phase;
+use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
+
+/// An annotation on a host thread whose text has a known meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotation {
+    /// The event.
+    pub event: EventId,
+    /// The thread that it was made on.
+    pub thread: ThreadId,
+    /// When it starts.
+    pub start: Nanos,
+    /// When it ends, exclusive.
+    pub end: Nanos,
+    /// What it says.
+    pub meaning: Meaning,
+}
+
+/// What an annotation says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// `ProfilerStep#N`.
+    Step(u64),
+    /// One forward pass of an inference engine.
+    Batch(Batch),
+    /// A part of a training step.
+    Training(Phase),
+}
+
+/// The requests of one forward pass of an inference engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// Prefill, decode, mixed, idle, or unknown for a mode that is none of these.
+    pub phase: Phase,
+    /// Number of requests.
+    pub requests: u64,
+    /// Number of tokens computed, where the annotation tells it.
+    pub tokens: Option<u64>,
+}
+
+/// The annotations of a trace with a known meaning, by thread, then start, the longer first.
+pub fn annotations(trace: &Trace) -> Vec<Annotation> {
+    let mut found: Vec<Annotation> = trace
+        .events()
+        .filter_map(|event| {
+            let meaning = meaning(trace.category(event), trace.name(event))?;
+            let (start, end) = (trace.start(event), trace.end(event));
+            Some(Annotation { event, thread: trace.thread_of(event), start, end, meaning })
+        })
+        .collect();
+    found.sort_by_key(|a| (a.thread, a.start, std::cmp::Reverse(a.end), a.event));
+    found
+}
+
+fn meaning(category: Category, name: &str) -> Option<Meaning> {
+    match category {
+        Category::UserAnnotation => {
+            profiler_step(name).or_else(|| batch(name)).or_else(|| training(name))
+        }
+        // The 2021 profiler recorded steps and optimizers as operators.
+        Category::CpuOp => profiler_step(name).or_else(|| optimizer(name)),
+        Category::PythonFunction
+        | Category::Runtime
+        | Category::Kernel
+        | Category::Memcpy
+        | Category::Memset
+        | Category::GpuUserAnnotation => None,
+    }
+}
+
+fn profiler_step(name: &str) -> Option<Meaning> {
+    Some(Meaning::Step(name.strip_prefix("ProfilerStep#")?.parse().ok()?))
+}
+
+fn batch(name: &str) -> Option<Meaning> {
+    vllm_batch(name).or_else(|| sglang_batch(name)).map(Meaning::Batch)
+}
+
+/// `execute_[tokens_]context_N(…)_generation_M(…)`.
+fn vllm_batch(name: &str) -> Option<Batch> {
+    let rest = name.strip_prefix("execute_")?;
+    let at = rest.find("context_")?;
+    let total = rest[..at].trim_end_matches('_');
+    let (context, generation) = rest[at..].split_once(")_generation_")?;
+    let context = Requests::read(context.strip_prefix("context_")?)?;
+    let generation = Requests::read(generation.strip_suffix(')')?)?;
+    let told = context.tokens.zip(generation.tokens).map(|(a, b)| a.saturating_add(b));
+    Some(Batch {
+        phase: match (context.count > 0, generation.count > 0) {
+            (true, true) => Phase::Mixed,
+            (true, false) => Phase::Prefill,
+            (false, true) => Phase::Decode,
+            (false, false) => Phase::Idle,
+        },
+        requests: context.count.saturating_add(generation.count),
+        tokens: told.or_else(|| total.parse().ok()),
+    })
+}
+
+/// `N(K_…` or `N(sqK…`: N requests with K query tokens.
+struct Requests {
+    count: u64,
+    tokens: Option<u64>,
+}
+
+impl Requests {
+    fn read(text: &str) -> Option<Requests> {
+        let (count, inner) = text.split_once('(')?;
+        let inner = inner.strip_prefix("sq").unwrap_or(inner);
+        Some(Requests { count: count.parse().ok()?, tokens: leading_number(inner) })
+    }
+}
+
+/// `step[MODE bs=N toks=K]`; a decode computes one token for each request.
+fn sglang_batch(name: &str) -> Option<Batch> {
+    let inner = name.strip_prefix("step[")?.strip_suffix(']')?;
+    let mut words = inner.split_whitespace();
+    let phase = match words.next()? {
+        "EXTEND" | "PREFILL" | "SPLIT_PREFILL" => Phase::Prefill,
+        "DECODE" => Phase::Decode,
+        "MIXED" => Phase::Mixed,
+        "IDLE" => Phase::Idle,
+        _ => Phase::Unknown,
+    };
+    let field = |key: &str| words.clone().find_map(|word| leading_number(word.strip_prefix(key)?));
+    let requests = field("bs=")?;
+    let tokens = field("toks=").or_else(|| (phase == Phase::Decode).then_some(requests));
+    Some(Batch { phase, requests, tokens })
+}
+
+fn training(name: &str) -> Option<Meaning> {
+    let text = name.trim_matches(|c: char| c == '#' || c.is_whitespace()).to_ascii_lowercase();
+    // `## forward:over_arch ##` names a part of the forward pass.
+    let phase = match text.split(':').next()? {
+        "forward" | "fwd" => Phase::TrainForward,
+        "backward" | "bwd" => Phase::TrainBackward,
+        "optimizer" | "optim" | "optimizer_step" => Phase::TrainOptimizer,
+        "distributeddataparallel.forward" | "fullyshardeddataparallel.forward" => {
+            Phase::TrainForward
+        }
+        _ => return optimizer(name),
+    };
+    Some(Meaning::Training(phase))
+}
+
+/// `Optimizer.step#SGD.step` and `Optimizer.zero_grad#SGD.zero_grad`, which PyTorch writes itself.
+fn optimizer(name: &str) -> Option<Meaning> {
+    let known = ["Optimizer.step#", "Optimizer.zero_grad#"];
+    known
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+        .then_some(Meaning::Training(Phase::TrainOptimizer))
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(name: &str) -> Option<Meaning> {
+        meaning(Category::UserAnnotation, name)
+    }
+
+    fn batch_of(phase: Phase, requests: u64, tokens: Option<u64>) -> Option<Meaning> {
+        Some(Meaning::Batch(Batch { phase, requests, tokens }))
+    }
+
+    #[test]
+    fn vllm_names_context_and_generation() {
+        let old = "execute_context_1(888_788544)_generation_0(0)";
+        assert_eq!(said(old), batch_of(Phase::Prefill, 1, Some(888)));
+        let decode = "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk9)";
+        assert_eq!(said(decode), batch_of(Phase::Decode, 32, Some(32)));
+        let mixed =
+            "execute_8192_context_9(sq8155sk8430sqsq7sqsk7)_generation_37(sq37sk3sqsq3sqsk4)";
+        assert_eq!(said(mixed), batch_of(Phase::Mixed, 46, Some(8192)));
+        let idle = "execute_context_0(0)_generation_0(0)";
+        assert_eq!(said(idle), batch_of(Phase::Idle, 0, Some(0)));
+    }
+
+    #[test]
+    fn sglang_names_a_mode() {
+        assert_eq!(said("step[DECODE bs=32]"), batch_of(Phase::Decode, 32, Some(32)));
+        assert_eq!(said("step[EXTEND bs=2 toks=512]"), batch_of(Phase::Prefill, 2, Some(512)));
+        assert_eq!(said("step[TARGET_VERIFY bs=4]"), batch_of(Phase::Unknown, 4, None));
+    }
+
+    #[test]
+    fn what_is_not_known_says_nothing() {
+        for name in ["nccl:all_reduce", "forwarding", "execute_model", "step[]", "ProfilerStep#x"] {
+            assert_eq!(said(name), None, "{name}");
+        }
+        assert_eq!(meaning(Category::CpuOp, "forward"), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! [`Analysis`] → whether the two traces may be compared at all, as notes with a code and a hint.
+//!
+//! The codes that begin with `DIFFERENT_` are about both sides: they say that the traces are not of
+//! the same work. The others are about one side: what it cannot tell. What was odd about a file or
+//! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
+//! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
+
+use super::layers::Layers;
+use super::robust::median;
+use super::{Analysis, Measure, Phase, Phases, Steps};
+use crate::side::{PerSide, Side};
+use crate::trace::{Arguments, Nanos, Notes, TextId};
+use crate::tree::{CallKind, CallTree};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// These say that the sides did not do the same work.
+const NOT_COMPARABLE: [&str; 5] = [
+    "DIFFERENT_MODEL",
+    "DIFFERENT_SHAPES",
+    "DIFFERENT_DTYPE",
+    "DIFFERENT_TOKENS",
+    "DIFFERENT_WORLD_SIZE",
+];
+
+/// How many examples a message names.
+const EXAMPLES: usize = 4;
+
+/// What limits the comparison of two traces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparability {
+    /// What differs between the sides.
+    pub both: Notes,
+    /// What each side cannot tell.
+    pub sides: PerSide<Notes>,
+}
+
+impl Comparability {
+    /// Whether both sides did the same work, as far as the traces tell: no model, shapes, types,
+    /// tokens or world size that differ. Another number of steps is no obstacle.
+    pub fn is_comparable(&self) -> bool {
+        NOT_COMPARABLE.iter().all(|code| self.both.get(code).is_none())
+    }
+}
+
+impl Analysis<'_> {
+    /// Checks whether the traces may be compared.
+    pub fn comparability(&self) -> Comparability {
+        let mut found = Comparability::default();
+        self.check_model(&mut found.both);
+        self.check_arguments(&mut found.both);
+        self.check_tokens_and_steps(&mut found.both);
+        self.check_world_size(&mut found.both);
+        for side in Side::BOTH {
+            self.check_side(side, &mut found.sides[side]);
+        }
+        found
+    }
+
+    fn check_model(&self, notes: &mut Notes) {
+        let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
+        let layers = PerSide::from_fn(|side| {
+            let tree = self.tree(side);
+            Layers::of(tree, self.measure())
+                .stacks()
+                .iter()
+                .map(|stack| stack.layers.len())
+                .collect()
+        });
+        let hides_modules = |side: Side| {
+            let replayed = graph_replay(self.tree(side)).0;
+            classes[side].is_empty() || replayed + replayed > self.account().totals[side].time
+        };
+        let differing = match Side::BOTH.into_iter().any(hides_modules) {
+            true => differing_layers(&layers),
+            false => differing_classes(&classes),
+        };
+        notes.add(
+            "DIFFERENT_MODEL",
+            differing.len() as u64,
+            "compare two runs of one model, or read the one-sided rows as the change that was made",
+            || format!("the models differ in {}", examples(&differing)),
+        );
+    }
+
+    /// Shapes and types of the ops that both sides have.
+    fn check_arguments(&self, notes: &mut Notes) {
+        let shapes = self.differing_arguments(|arguments| arguments.dims);
+        notes.add(
+            "DIFFERENT_SHAPES",
+            shapes.len() as u64,
+            "compare runs with the same batch, sequence length and model size",
+            || format!("{} paired ops have other shapes: {}", shapes.len(), examples(&shapes)),
+        );
+        let types = self.differing_arguments(|arguments| arguments.types);
+        notes.add(
+            "DIFFERENT_DTYPE",
+            types.len() as u64,
+            "compare runs with the same precision, unless the precision is the change",
+            || format!("{} paired ops have other types: {}", types.len(), examples(&types)),
+        );
+    }
+
+    /// The paired ops with accounted work that both sides recorded with another argument.
+    fn differing_arguments(&self, pick: fn(&Arguments) -> TextId) -> Vec<String> {
+        let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
+        let counts = |call| self.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
+        a.calls()
+            .filter(|&call| a.kind(call) == CallKind::Op && counts(call))
+            .filter(|&call| self.diff().relation(Side::Baseline, call).is_common())
+            .filter_map(|call| {
+                let partner = self.diff().partner(Side::Baseline, call)?;
+                let one = a.trace().text(pick(a.arguments(call)?));
+                let two = b.trace().text(pick(b.arguments(partner)?));
+                let differ = !one.is_empty() && !two.is_empty() && one != two;
+                differ.then(|| format!("{} {one} | {two}", a.name(call)))
+            })
+            .collect()
+    }
+
+    fn check_tokens_and_steps(&self, notes: &mut Notes) {
+        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let counts = steps.as_ref().map(Steps::len);
+        notes.add(
+            "DIFFERENT_STEP_COUNT",
+            u64::from(counts.baseline != counts.candidate),
+            "totals are of all steps; read the per-step columns, or choose steps with --steps",
+            || format!("trace1 has {} steps, trace2 has {}", counts.baseline, counts.candidate),
+        );
+        let tokens = steps.as_ref().map(|steps| {
+            let told = steps.spans().iter().filter_map(|step| step.tokens);
+            let told: Vec<f64> = told.map(|tokens| tokens as f64).collect();
+            (!told.is_empty()).then(|| median(&told))
+        });
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = tokens {
+            notes.add(
+                "DIFFERENT_TOKENS",
+                u64::from(one != two),
+                "compare steps that compute as many tokens, or read the per-token columns",
+                || format!("the median step computes {one} tokens in trace1 and {two} in trace2"),
+            );
+        }
+    }
+
+    fn check_world_size(&self, notes: &mut Notes) {
+        let size = |side: Side| self.tree(side).trace().header().distributed.as_ref()?.world_size;
+        if let (Some(one), Some(two)) = (size(Side::Baseline), size(Side::Candidate)) {
+            notes.add(
+                "DIFFERENT_WORLD_SIZE",
+                u64::from(one != two),
+                "compare runs on as many ranks",
+                || format!("trace1 is of {one} ranks, trace2 of {two}"),
+            );
+        }
+    }
+
+    fn check_side(&self, side: Side, notes: &mut Notes) {
+        let tree = self.tree(side);
+        let (replayed, launches) = graph_replay(tree);
+        let total = self.account().totals[side].time;
+        notes.add(
+            "GRAPH_REPLAY",
+            launches,
+            "record without CUDA/HIP graphs to see which op launched each kernel",
+            || {
+                format!(
+                    "{} of the GPU time is replayed by {launches} graph launches",
+                    percent(replayed, total)
+                )
+            },
+        );
+        let phases = Phases::of(tree);
+        let knows = self.measure().calls(tree).any(|call| phases.phase(call) != Phase::Unknown);
+        notes.add(
+            "NO_PHASE_ANNOTATIONS",
+            u64::from(!knows),
+            "wrap the phases in record_function, or profile with the engine's own annotations",
+            || "nothing in the trace tells the phases: all work counts as phase unknown".to_owned(),
+        );
+        let has_frames = tree.calls().any(|call| tree.kind(call) == CallKind::Frame);
+        let has_stacks = has_frames || !tree.trace().call_stacks().is_empty();
+        notes.add(
+            "NO_PYTHON_STACKS",
+            u64::from(!has_stacks),
+            "profile with with_stack=True",
+            || "the trace has no Python frames: modules and layers are not known".to_owned(),
+        );
+        let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
+        notes.add("NO_SHAPES", u64::from(!has_shapes), "profile with record_shapes=True", || {
+            "the trace has no input shapes: ops are paired without them".to_owned()
+        });
+        let early = early_events(tree);
+        notes.add(
+            "CLOCK_SKEW",
+            early,
+            "idle time and gaps of this trace are unreliable; durations are not affected",
+            || format!("{early} GPU events start before the call that launched them"),
+        );
+    }
+}
+
+fn examples(found: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for text in found {
+        if !distinct.contains(&text.as_str()) && distinct.len() <= EXAMPLES {
+            distinct.push(text);
+        }
+    }
+    let more = distinct.len() > EXAMPLES;
+    distinct.truncate(EXAMPLES);
+    let short: Vec<String> = distinct.iter().map(|text| shortened(text)).collect();
+    format!("{}{}", short.join("; "), if more { "; …" } else { "" })
+}
+
+/// Shapes of lists can be very long.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 160;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn percent(part: Nanos, whole: Nanos) -> String {
+    format!("{:.1} %", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
+}
+
+/// Distinct instances of each module class.
+fn module_classes<'t>(tree: &CallTree<'t>) -> BTreeMap<&'t str, usize> {
+    let mut instances: BTreeSet<&'t str> = BTreeSet::new();
+    instances.extend(tree.calls().filter(|&call| tree.is_module(call)).map(|call| tree.name(call)));
+    let mut classes = BTreeMap::new();
+    for name in instances {
+        let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
+        let class = name.rsplit_once('_').map_or(name, |(class, _)| class);
+        *classes.entry(class).or_default() += 1;
+    }
+    classes
+}
+
+fn differing_classes(classes: &PerSide<BTreeMap<&str, usize>>) -> Vec<String> {
+    let names: BTreeSet<&&str> = classes.baseline.keys().chain(classes.candidate.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| (name, Side::BOTH.map(|side| classes[side].get(*name).copied().unwrap_or(0))))
+        .filter(|(_, [one, two])| one != two)
+        .map(|(name, [one, two])| format!("{name} ({one} | {two})"))
+        .collect()
+}
+
+/// Layers are compared where both sides have some: a graph replay calls no module, and an eager trace
+/// may be set against it.
+fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
+    let both = !layers.baseline.is_empty() && !layers.candidate.is_empty();
+    match both && layers.baseline != layers.candidate {
+        true => vec![format!("layers ({:?} | {:?})", layers.baseline, layers.candidate)],
+        false => Vec::new(),
+    }
+}
+
+/// GPU time under graph launches, and their number.
+fn graph_replay(tree: &CallTree<'_>) -> (Nanos, u64) {
+    let launches = tree.calls().filter(|&call| {
+        tree.kind(call) == CallKind::Runtime
+            && tree.is_gpu_path(call)
+            && tree.name(call).contains("GraphLaunch")
+    });
+    launches.fold((Nanos::ZERO, 0), |(time, count), launch| {
+        let below: Nanos = tree.children(launch).map(|event| tree.duration(event)).sum();
+        (time + below, count + 1)
+    })
+}
+
+/// GPU events that start before their launch by more than the noise of the clocks.
+fn early_events(tree: &CallTree<'_>) -> u64 {
+    const NOISE: Nanos = Nanos(1_000);
+    let start = |call| tree.event(call).map(|event| tree.trace().start(event));
+    let is_early = |event| {
+        let launched = tree.launch(event).and_then(start);
+        start(event).zip(launched).is_some_and(|(start, launched)| start + NOISE < launched)
+    };
+    tree.calls().filter(|&c| tree.kind(c) == CallKind::Gpu && is_early(c)).count() as u64
+}

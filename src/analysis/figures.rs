@@ -1,0 +1,283 @@
+//! [`Analysis`] → the figures of each step and each phase, both sides: GPU time, wall, busy, idle.
+
+use super::phases::{Phase, Phases};
+use super::steps::{StepId, Steps};
+use super::timeline::{self, Activity, Occupied};
+use super::{Analysis, Measure};
+use crate::side::{PerSide, Side};
+use crate::trace::{Category, EventId, Nanos, TextId, Trace};
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// What the accounted events of one group (a step, a phase) come to on one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// Accounted events.
+    pub events: u64,
+    /// Calls that launched them.
+    pub launches: u64,
+    /// Sum of their times; adds up to the account over all groups.
+    pub time: Nanos,
+    /// Time in which one of them was the first to cover the moment; adds up to the union of all.
+    pub busy: Nanos,
+    /// Gaps that one of them ended, and the rest after the last one.
+    pub idle: Nanos,
+    /// Part of `time` in copies and memsets.
+    pub copies: Nanos,
+    /// Part of `time` in communication kernels.
+    pub communication: Nanos,
+    /// Time in which only communication, and no other kernel, ran.
+    pub exposed_communication: Nanos,
+    /// Tokens of the batches, where annotations tell them.
+    pub tokens: Option<u64>,
+    /// Number of steps with work in the group; 1 for a step.
+    pub steps: u64,
+}
+
+impl Figures {
+    /// Busy + idle; adds up, over all groups, to the time from the first step or event to the last.
+    pub fn wall(&self) -> Nanos {
+        self.busy + self.idle
+    }
+
+    /// Time for each token in µs, where tokens are known.
+    pub fn time_per_token_us(&self) -> Option<f64> {
+        self.tokens.filter(|&tokens| tokens > 0).map(|tokens| self.time.as_micros() / tokens as f64)
+    }
+
+    /// Time for each step in µs, where the trace has steps.
+    pub fn time_per_step_us(&self) -> Option<f64> {
+        (self.steps > 0).then(|| self.time.as_micros() / self.steps as f64)
+    }
+}
+
+/// What a row of the steps table stands for, in the order of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepPlace {
+    /// The step at this position on each side.
+    Step(StepId),
+    /// Work launched in no step.
+    Outside,
+    /// GPU events whose launch is not in the trace.
+    NotCaptured,
+}
+
+/// A step on both sides, paired by position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRow {
+    /// What the row stands for.
+    pub place: StepPlace,
+    /// The steps; `None` where a side has none at this position.
+    pub steps: PerSide<Option<StepName>>,
+    /// What they come to.
+    pub figures: PerSide<Figures>,
+}
+
+/// How a step is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepName {
+    /// Text of the annotation.
+    pub name: String,
+    /// The phase of the step, where its batches agree on one.
+    pub phase: Option<Phase>,
+}
+
+/// A phase on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseRow {
+    /// The phase.
+    pub phase: Phase,
+    /// What its work comes to.
+    pub figures: PerSide<Figures>,
+}
+
+impl Analysis<'_> {
+    /// The steps of both sides, paired by position, then the work outside of them. The times add
+    /// up to the account on both sides.
+    pub fn step_rows(&self) -> Vec<StepRow> {
+        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let count = steps.baseline.len().max(steps.candidate.len());
+        let figures = PerSide::from_fn(|side| self.step_figures(side, &steps[side], count));
+        let places = (0..count as u32)
+            .map(|at| StepPlace::Step(StepId(at)))
+            .chain([StepPlace::Outside, StepPlace::NotCaptured]);
+        places
+            .enumerate()
+            .map(|(at, place)| StepRow {
+                place,
+                steps: PerSide::from_fn(|side| self.step_text(side, &steps[side], place)),
+                figures: PerSide::from_fn(|side| figures[side][at]),
+            })
+            .filter(|row| is_step(row) || Side::BOTH.iter().any(|&s| has_any(&row.figures[s])))
+            .collect()
+    }
+
+    /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
+    /// account on both sides.
+    pub fn phase_rows(&self) -> Vec<PhaseRow> {
+        let figures = PerSide::from_fn(|side| self.phase_figures(side));
+        Phase::ALL
+            .into_iter()
+            .enumerate()
+            .map(|(at, phase)| PhaseRow {
+                phase,
+                figures: PerSide::from_fn(|side| figures[side][at]),
+            })
+            .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])))
+            .collect()
+    }
+
+    fn step_figures(&self, side: Side, steps: &Steps, count: usize) -> Vec<Figures> {
+        let tree = self.tree(side);
+        let group = |call: CallId| match steps.step(call) {
+            Some(step) => step.index(),
+            None if self.is_captured(tree, call) => count,
+            None => count + 1,
+        };
+        let mut figures = self.group_figures(side, steps, count + 2, group);
+        for (figures, span) in figures.iter_mut().zip(steps.spans()) {
+            (figures.tokens, figures.steps) = (span.tokens, 1);
+        }
+        figures
+    }
+
+    fn phase_figures(&self, side: Side) -> Vec<Figures> {
+        let (phases, steps) = (Phases::of(self.tree(side)), Steps::of(self.tree(side)));
+        let group = |call: CallId| phases.phase(call) as usize;
+        let mut figures = self.group_figures(side, &steps, Phase::ALL.len(), group);
+        for (at, figures) in figures.iter_mut().enumerate() {
+            let of_phase = |step: &&super::StepSpan| step.phase == Some(Phase::ALL[at]);
+            let tokens: Option<u64> =
+                steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
+            figures.tokens = tokens.filter(|&tokens| tokens > 0);
+            figures.steps = steps.len() as u64;
+        }
+        figures
+    }
+
+    /// The figures of `count` groups; `group` names the group of an accounted call.
+    fn group_figures(
+        &self,
+        side: Side,
+        steps: &Steps,
+        count: usize,
+        group: impl Fn(CallId) -> usize,
+    ) -> Vec<Figures> {
+        let tree = self.tree(side);
+        let mut figures = vec![Figures::default(); count];
+        let mut occupied = Vec::new();
+        let mut launches: Vec<(usize, CallId)> = Vec::new();
+        for call in self.measure().calls(tree) {
+            let event = tree.event(call).expect("accounted calls are events");
+            let at = group(call);
+            let activity = activity(tree.trace(), event);
+            figures[at].add(activity, self.time_of(side, call));
+            launches.extend(self.launch_of(tree, call).map(|launch| (at, launch)));
+            let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+            occupied.push(Occupied { start, end, group: at, activity });
+        }
+        launches.sort_unstable();
+        launches.dedup();
+        for (at, _) in launches {
+            figures[at].launches += 1;
+        }
+        let (begin, end) = whole(&occupied, steps);
+        for (figures, share) in
+            figures.iter_mut().zip(timeline::divide(begin, end, occupied, count))
+        {
+            figures.busy = share.busy;
+            figures.idle = share.idle;
+            figures.exposed_communication = share.exposed;
+        }
+        figures
+    }
+
+    fn launch_of(&self, tree: &CallTree<'_>, call: CallId) -> Option<CallId> {
+        match self.measure() {
+            Measure::GpuTime => tree.launch(call),
+            Measure::HostSelfTime => None,
+        }
+    }
+
+    fn is_captured(&self, tree: &CallTree<'_>, call: CallId) -> bool {
+        tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
+    }
+
+    fn step_text(&self, side: Side, steps: &Steps, place: StepPlace) -> Option<StepName> {
+        let StepPlace::Step(step) = place else { return None };
+        let span = steps.spans().get(step.index())?;
+        Some(StepName {
+            name: self.tree(side).trace().name(span.event).to_owned(),
+            phase: span.phase,
+        })
+    }
+}
+
+impl Figures {
+    fn add(&mut self, activity: Activity, time: Nanos) {
+        self.events += 1;
+        self.time += time;
+        match activity {
+            Activity::Compute => {}
+            Activity::Copy => self.copies += time,
+            Activity::Communication => self.communication += time,
+        }
+    }
+}
+
+fn is_step(row: &StepRow) -> bool {
+    matches!(row.place, StepPlace::Step(_))
+}
+
+fn has_any(figures: &Figures) -> bool {
+    figures.events > 0
+}
+
+/// From the first step or event to the last.
+fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
+    let spans = || {
+        let events = occupied.iter().map(|event| (event.start, event.end));
+        events.chain(steps.spans().iter().map(|step| (step.start, step.end)))
+    };
+    let begin = spans().map(|span| span.0).min().unwrap_or(Nanos::ZERO);
+    (begin, spans().map(|span| span.1).max().unwrap_or(begin))
+}
+
+fn activity(trace: &Trace, event: EventId) -> Activity {
+    match trace.category(event) {
+        Category::Memcpy | Category::Memset => Activity::Copy,
+        Category::Kernel if is_communication(trace, event) => Activity::Communication,
+        Category::Kernel
+        | Category::CpuOp
+        | Category::PythonFunction
+        | Category::Runtime
+        | Category::UserAnnotation
+        | Category::GpuUserAnnotation => Activity::Compute,
+    }
+}
+
+/// Whether a kernel communicates with other ranks: it carries a collective's name, or its own name,
+/// template arguments left out, is one that NCCL, RCCL or an engine's own collectives have.
+pub fn is_communication(trace: &Trace, event: EventId) -> bool {
+    if trace.category(event) != Category::Kernel {
+        return false;
+    }
+    if trace.gpu_details().get(event).is_some_and(|details| details.collective != TextId::EMPTY) {
+        return true;
+    }
+    let name = trace.name(event).split(['<', '(']).next().unwrap_or_default().to_ascii_lowercase();
+    COLLECTIVES.iter().any(|word| name.contains(word))
+}
+
+/// What names of communication kernels hold, in lower case.
+const COLLECTIVES: [&str; 10] = [
+    "ncclkernel",
+    "nccldevkernel",
+    "cross_device_reduce",
+    "all_reduce",
+    "allreduce",
+    "all_gather",
+    "allgather",
+    "reduce_scatter",
+    "all_to_all",
+    "alltoall",
+];

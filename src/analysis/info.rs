@@ -1,0 +1,272 @@
+//! [`Trace`] → what is in it, without building a tree: what `tracetree info` shows.
+
+use super::annotations::{Annotation, Meaning, annotations};
+use super::intervals::busy_time;
+use super::phases::Phase;
+use super::platform::Platform;
+use crate::trace::{Category, Header, Nanos, Note, TextId, Trace};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+
+/// A GPU, as the file describes it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DeviceInfo {
+    /// Marketing name; empty where the file has none.
+    pub name: String,
+    /// How many of this kind.
+    pub count: u64,
+    /// Compute capability or gfx version, as `major.minor`.
+    pub capability: Option<String>,
+    /// Memory in GiB.
+    pub memory_gib: Option<f64>,
+    /// Streaming multiprocessors or compute units.
+    pub multiprocessors: Option<i64>,
+    /// Threads in a warp or wavefront.
+    pub warp_size: Option<i64>,
+}
+
+/// What stands outside of the events: known from the head of most files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeadInfo {
+    /// The GPUs, grouped.
+    pub devices: Vec<DeviceInfo>,
+    /// Versions of runtime, driver and profiler.
+    pub versions: Vec<(String, String)>,
+    /// Rank of the process, in a group of several.
+    pub rank: Option<i64>,
+    /// Number of processes.
+    pub world_size: Option<i64>,
+    /// Backend of the collectives; empty where there is none.
+    pub backend: String,
+    /// Recording options that were on.
+    pub options: Vec<String>,
+}
+
+impl HeadInfo {
+    /// Reads the header of a trace.
+    pub fn of(header: &Header) -> HeadInfo {
+        let distributed = header.distributed.as_ref();
+        HeadInfo {
+            devices: grouped(header),
+            versions: header.versions.clone(),
+            rank: distributed.and_then(|group| group.rank),
+            world_size: distributed.and_then(|group| group.world_size),
+            backend: distributed.map_or_else(String::new, |group| group.backend.clone()),
+            options: header.options.clone(),
+        }
+    }
+}
+
+fn grouped(header: &Header) -> Vec<DeviceInfo> {
+    let mut devices: Vec<DeviceInfo> = Vec::new();
+    for device in &header.devices {
+        let info = DeviceInfo {
+            name: device.name.clone(),
+            count: 1,
+            capability: device.capability.map(|(major, minor)| format!("{major}.{minor}")),
+            memory_gib: device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)),
+            multiprocessors: device.multiprocessors,
+            warp_size: device.warp_size,
+        };
+        match devices.iter_mut().find(|known| DeviceInfo { count: 1, ..(*known).clone() } == info) {
+            Some(known) => known.count += 1,
+            None => devices.push(info),
+        }
+    }
+    devices
+}
+
+/// Number of events of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CategoryCount {
+    /// Kineto's name of the kind.
+    pub category: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// What of use is in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// Input shapes of ops.
+    pub shapes: bool,
+    /// Python frames, or call stacks of ops.
+    pub stacks: bool,
+    /// `nn.Module` frames.
+    pub modules: bool,
+    /// Launches of captured graphs.
+    pub graphs: bool,
+    /// User annotations.
+    pub annotations: bool,
+}
+
+/// What is in a trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// The file, as the user named it.
+    pub path: String,
+    /// Size of the file, in bytes; `None` where it is not known, as for standard input.
+    pub file_bytes: Option<u64>,
+    /// Size of the text after unpacking, in bytes.
+    pub unpacked_bytes: u64,
+    /// What the file says outside of its events.
+    pub head: HeadInfo,
+    /// Whose GPU it is of.
+    pub platform: Platform,
+    /// Elements of `traceEvents`.
+    pub events: u64,
+    /// Kept events by kind.
+    pub categories: Vec<CategoryCount>,
+    /// Events that take no part in comparisons, by phase and category.
+    pub left_out: Vec<CategoryCount>,
+    /// Kernels, copies and memsets.
+    pub gpu_events: u64,
+    /// Sum of their durations in µs.
+    pub gpu_time_us: f64,
+    /// Union of their intervals in µs.
+    pub gpu_busy_us: f64,
+    /// Share of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
+    pub launched_share: Option<f64>,
+    /// From the first event to the end of the last, in µs.
+    pub span_us: f64,
+    /// Number of `ProfilerStep#N` steps.
+    pub steps: u64,
+    /// Number of batches of an inference engine.
+    pub batches: u64,
+    /// The phases that annotations and ops tell of.
+    pub phases: Vec<&'static str>,
+    /// What of use is in it.
+    pub contents: Contents,
+    /// What was odd about the file.
+    pub notes: Vec<Note>,
+}
+
+impl TraceInfo {
+    /// Looks at every event a few times. The size of the file is for the caller to fill in.
+    pub fn of(trace: &Trace) -> TraceInfo {
+        let found = annotations(trace);
+        let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
+        let spans = gpu.iter().map(|&event| (trace.start(event), trace.end(event)));
+        let time: Nanos = gpu.iter().map(|&event| trace.duration(event)).sum();
+        let left_out = trace.left_out().iter();
+        TraceInfo {
+            path: trace.source().to_owned(),
+            file_bytes: None,
+            unpacked_bytes: trace.unpacked_bytes(),
+            head: HeadInfo::of(trace.header()),
+            platform: Platform::of(trace),
+            events: trace.total_events(),
+            categories: categories(trace),
+            left_out: left_out
+                .map(|(category, count)| CategoryCount {
+                    category: category.clone(),
+                    count: *count,
+                })
+                .collect(),
+            gpu_events: gpu.len() as u64,
+            gpu_time_us: time.as_micros(),
+            gpu_busy_us: busy_time(spans.collect()).as_micros(),
+            launched_share: launched_share(trace, time),
+            span_us: span(trace).as_micros(),
+            steps: steps(&found),
+            batches: found.iter().filter(|a| matches!(a.meaning, Meaning::Batch(_))).count() as u64,
+            phases: phases(trace, &found),
+            contents: contents(trace),
+            notes: trace.notes().iter().cloned().collect(),
+        }
+    }
+}
+
+fn categories(trace: &Trace) -> Vec<CategoryCount> {
+    const ALL: [Category; 8] = [
+        Category::CpuOp,
+        Category::PythonFunction,
+        Category::Runtime,
+        Category::Kernel,
+        Category::Memcpy,
+        Category::Memset,
+        Category::UserAnnotation,
+        Category::GpuUserAnnotation,
+    ];
+    let mut counts = [0_u64; ALL.len()];
+    for event in trace.events() {
+        counts[trace.category(event) as usize] += 1;
+    }
+    ALL.into_iter()
+        .map(|kind| CategoryCount {
+            category: kind.label().to_owned(),
+            count: counts[kind as usize],
+        })
+        .filter(|kind| kind.count > 0)
+        .collect()
+}
+
+/// By correlation, as trees link them.
+fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
+    let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
+    let of_calls: FxHashSet<i64> = ids()
+        .filter(|&(event, _)| trace.category(event) == Category::Runtime)
+        .map(|(_, &id)| id)
+        .collect();
+    let launched: Nanos = ids()
+        .filter(|&(event, id)| trace.category(event).is_gpu() && of_calls.contains(id))
+        .map(|(event, _)| trace.duration(event))
+        .sum();
+    (time > Nanos::ZERO).then(|| launched.as_micros() / time.as_micros())
+}
+
+fn span(trace: &Trace) -> Nanos {
+    let first = trace.events().map(|event| trace.start(event)).min();
+    let last = trace.events().map(|event| trace.end(event)).max();
+    first.zip(last).map_or(Nanos::ZERO, |(first, last)| last - first)
+}
+
+/// The 2021 profiler wrote a step twice, as an annotation and as an operator.
+fn steps(found: &[Annotation]) -> u64 {
+    let mut numbers: Vec<u64> = found
+        .iter()
+        .filter_map(|annotation| match annotation.meaning {
+            Meaning::Step(number) => Some(number),
+            Meaning::Batch(_) | Meaning::Training(_) => None,
+        })
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len() as u64
+}
+
+fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
+    let says = |phase: Phase| {
+        found.iter().any(|annotation| match annotation.meaning {
+            Meaning::Batch(batch) => batch.phase == phase,
+            Meaning::Training(part) => part == phase,
+            Meaning::Step(_) => false,
+        })
+    };
+    // A backward op names the thread of its forward op: where there is one, there are both passes.
+    let backward = trace.sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0);
+    let training = backward || says(Phase::TrainBackward) || says(Phase::TrainOptimizer);
+    let has = |phase: &Phase| match phase {
+        Phase::TrainForward => training && (backward || says(*phase)),
+        Phase::TrainBackward => backward || says(*phase),
+        Phase::Unknown => false,
+        Phase::Prefill | Phase::Decode | Phase::Mixed | Phase::Idle | Phase::TrainOptimizer => {
+            says(*phase)
+        }
+    };
+    Phase::ALL.into_iter().filter(has).map(Phase::label).collect()
+}
+
+fn contents(trace: &Trace) -> Contents {
+    let has = |wanted: Category| trace.events().any(|event| trace.category(event) == wanted);
+    let named = |kind: Category, test: fn(&str) -> bool| {
+        trace.events().any(|event| trace.category(event) == kind && test(trace.name(event)))
+    };
+    Contents {
+        shapes: trace.all_arguments().iter().any(|arguments| arguments.dims != TextId::EMPTY),
+        stacks: has(Category::PythonFunction) || !trace.call_stacks().is_empty(),
+        modules: named(Category::PythonFunction, |name| name.starts_with("nn.Module: ")),
+        graphs: named(Category::Runtime, |name| name.contains("GraphLaunch")),
+        annotations: has(Category::UserAnnotation),
+    }
+}

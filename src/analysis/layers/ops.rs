@@ -1,0 +1,249 @@
+//! [`Analysis`] → `layer_ops.csv`: what an average layer is made of, op by op, on both sides.
+//!
+//! Rows of the account that have one name and one place in their layer (the second `aten::addmm` of
+//! each layer) are one line; its samples are the layers of all steps. Kernels of a graph replay take
+//! the place of rows there: one row holds the whole graph.
+
+use super::{LayerPairs, PlacePair};
+use crate::analysis::{Analysis, Phase, Phases, Steps};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One op of a layer, over all layers of a stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerOpRow {
+    /// The stack, by one of its places; or a place that is no layer.
+    pub place: PlacePair,
+    /// The phase.
+    pub phase: Phase,
+    /// Position among the ops of the stack and phase, from 0.
+    pub position: u32,
+    /// Name of the rows, or of the kernel in a graph.
+    pub name: String,
+    /// Which one of that name it is in its layer, from 0; always 0 outside of layers.
+    pub nth: u32,
+    /// Its samples on each side.
+    pub spread: PerSide<Spread>,
+}
+
+/// The time of one op in each layer (of each step).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spread {
+    /// Layers that hold it, each step counted.
+    pub layers: u64,
+    /// All layers of the stack and phase, each step counted.
+    pub of_layers: u64,
+    /// Accounted events.
+    pub events: u64,
+    /// Sum over all layers; adds up to the account over all rows of the table.
+    pub total: Nanos,
+    /// Sum of squares over all layers, in µs².
+    squares: f64,
+}
+
+impl Spread {
+    /// Mean over all layers, in µs; `None` without layers.
+    pub fn mean_us(&self) -> Option<f64> {
+        (self.of_layers > 0).then(|| self.total.as_micros() / self.of_layers as f64)
+    }
+
+    /// Standard deviation over all layers (of a sample), in µs; `None` with fewer than two.
+    pub fn deviation_us(&self) -> Option<f64> {
+        let layers = self.of_layers as f64;
+        let sum = self.total.as_micros();
+        (self.of_layers > 1)
+            .then(|| ((self.squares - sum * sum / layers) / (layers - 1.0)).max(0.0).sqrt())
+    }
+}
+
+/// The layers that are averaged over, by their first place (the first layer of a stack, or the one
+/// place around the layers); and the phase.
+type Group = (usize, Phase);
+
+/// One layer in one step.
+type Sample = (usize, u32);
+
+/// What makes two pieces of work the same op of a layer.
+type OpKey = (Group, String, u32);
+
+/// Time and events of an op in one sample on one side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    events: u64,
+    time: Nanos,
+}
+
+impl Analysis<'_> {
+    /// The ops of an average layer of each stack and phase, in the order in which they run; then the
+    /// ops that stand in no layer. The totals add up to the account on both sides.
+    pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
+        let mut table = Table::default();
+        let pieces = PerSide::from_fn(|side| self.pieces(pairs, side));
+        let nth = numbers(&pieces);
+        for side in Side::BOTH {
+            for piece in &pieces[side] {
+                let at = nth[&(piece.group, piece.sample, piece.unit(side))];
+                table.add(side, piece, at);
+            }
+        }
+        table.rows(pairs)
+    }
+
+    /// The accounted events of one side, with what tells them apart.
+    fn pieces(&self, pairs: &LayerPairs, side: Side) -> Vec<Piece> {
+        let tree = self.tree(side);
+        let (phases, steps) = (Phases::of(tree), Steps::of(tree));
+        let first = first_places(pairs.places());
+        let names: Vec<String> = self.rows().iter().map(|row| self.row_name(row)).collect();
+        let piece = |call: CallId| {
+            let row = self.row_index(side, call).expect("accounted calls have a row");
+            let at = pairs.place_of(side, call);
+            let place = pairs.places()[at];
+            let is_layer = matches!(place, PlacePair::Layer { .. });
+            let is_graph = pairs.is_graph(place);
+            Piece {
+                group: (first[at], phases.phase(call)),
+                sample: (at, steps.step(call).map_or(u32::MAX, |step| step.0)),
+                name: if is_graph { tree.name(call).to_owned() } else { names[row].clone() },
+                place: match (is_layer, is_graph) {
+                    (true, false) => Within::Row(row),
+                    (true, true) => Within::Graph(call),
+                    (false, _) => Within::Nothing,
+                },
+                time: self.time_of(side, call),
+            }
+        };
+        self.measure().calls(tree).map(piece).collect()
+    }
+}
+
+/// An accounted event.
+#[derive(Debug)]
+struct Piece {
+    group: Group,
+    sample: Sample,
+    name: String,
+    place: Within,
+    time: Nanos,
+}
+
+/// What tells the ops of one name in one layer apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Within {
+    /// The row of the account, common to both sides.
+    Row(usize),
+    /// The event itself, of one side.
+    Graph(CallId),
+    /// Nothing: outside of layers a name is one line.
+    Nothing,
+}
+
+/// A unit of work of one name; the side where it is not common.
+type Unit = (Within, Option<Side>, String);
+
+impl Piece {
+    fn unit(&self, side: Side) -> Unit {
+        let side = matches!(self.place, Within::Graph(_)).then_some(side);
+        (self.place, side, self.name.clone())
+    }
+}
+
+/// The number of each unit among those of its name in its sample, and its position among all.
+fn numbers(pieces: &PerSide<Vec<Piece>>) -> BTreeMap<(Group, Sample, Unit), (u32, u32)> {
+    let mut units: BTreeSet<(Group, Sample, Unit)> = BTreeSet::new();
+    for side in Side::BOTH {
+        units
+            .extend(pieces[side].iter().map(|piece| (piece.group, piece.sample, piece.unit(side))));
+    }
+    let mut counts: BTreeMap<(Group, Sample, Option<Side>, String), u32> = BTreeMap::new();
+    let mut positions: BTreeMap<(Group, Sample, Option<Side>), u32> = BTreeMap::new();
+    units
+        .into_iter()
+        .map(|(group, sample, unit)| {
+            let count = counts.entry((group, sample, unit.1, unit.2.clone())).or_default();
+            let position = positions.entry((group, sample, unit.1)).or_default();
+            let number = (*count, *position);
+            (*count, *position) = (*count + 1, *position + 1);
+            ((group, sample, unit), number)
+        })
+        .collect()
+}
+
+/// The lines of the table as they are collected.
+#[derive(Debug, Default)]
+struct Table {
+    cells: BTreeMap<OpKey, Line>,
+    samples: PerSide<BTreeMap<Group, BTreeSet<Sample>>>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    cells: PerSide<BTreeMap<Sample, Cell>>,
+    /// Sum and number of the positions, to order lines as the ops run.
+    positions: (u64, u64),
+}
+
+impl Table {
+    fn add(&mut self, side: Side, piece: &Piece, (nth, position): (u32, u32)) {
+        self.samples[side].entry(piece.group).or_default().insert(piece.sample);
+        let line = self.cells.entry((piece.group, piece.name.clone(), nth)).or_default();
+        line.positions = (line.positions.0 + u64::from(position), line.positions.1 + 1);
+        let cell = line.cells[side].entry(piece.sample).or_default();
+        cell.events += 1;
+        cell.time += piece.time;
+    }
+
+    fn rows(self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
+        let mut lines: Vec<(OpKey, Line)> = self.cells.into_iter().collect();
+        let mean = |line: &Line| line.positions.0 * 1024 / line.positions.1.max(1);
+        lines.sort_by(|(a, one), (b, two)| {
+            (a.0, mean(one), &a.1, a.2).cmp(&(b.0, mean(two), &b.1, b.2))
+        });
+        let mut last: Option<(Group, u32)> = None;
+        let mut rows = Vec::with_capacity(lines.len());
+        for ((group, name, nth), line) in lines {
+            let position = last.filter(|last| last.0 == group).map_or(0, |last| last.1 + 1);
+            last = Some((group, position));
+            let samples = |side: Side| self.samples[side].get(&group).map_or(0, BTreeSet::len);
+            rows.push(LayerOpRow {
+                place: pairs.places()[group.0],
+                phase: group.1,
+                position,
+                name,
+                nth,
+                spread: PerSide::from_fn(|side| spread(&line.cells[side], samples(side))),
+            });
+        }
+        rows
+    }
+}
+
+/// For each place the first one of its stack; for a place that is no layer the place itself.
+fn first_places(places: &[PlacePair]) -> Vec<usize> {
+    let stack = |place: PlacePair| match place {
+        PlacePair::Layer { stack, .. } => Some(stack),
+        PlacePair::Pre
+        | PlacePair::Between
+        | PlacePair::Post
+        | PlacePair::NoLayers
+        | PlacePair::NotCaptured => None,
+    };
+    let first = |(at, &place): (usize, &PlacePair)| {
+        let same = |&other: &PlacePair| stack(place).is_some() && stack(other) == stack(place);
+        places.iter().position(same).unwrap_or(at)
+    };
+    places.iter().enumerate().map(first).collect()
+}
+
+fn spread(cells: &BTreeMap<Sample, Cell>, of_layers: usize) -> Spread {
+    let square = |cell: &Cell| cell.time.as_micros() * cell.time.as_micros();
+    Spread {
+        layers: cells.len() as u64,
+        of_layers: of_layers as u64,
+        events: cells.values().map(|cell| cell.events).sum(),
+        total: cells.values().map(|cell| cell.time).sum(),
+        squares: cells.values().map(square).sum(),
+    }
+}

@@ -1,0 +1,250 @@
+//! The layers of both trees → which layer is which.
+//!
+//! Layers pair as their calls do: the pair of layers that shares most paired calls goes first. Where
+//! the alignment pairs no call of two stacks (a graph replay on two platforms has no common kernel
+//! name), stacks of one class pair, and their layers by position.
+
+use super::{LayerId, LayerPlace, Layers, StackKind};
+use crate::analysis::Analysis;
+use crate::side::{PerSide, Side};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PlacePair {
+    /// Before the first layer of a step.
+    Pre,
+    /// A layer; `None` on the side that has no such layer.
+    Layer {
+        /// Position of the pair of stacks.
+        stack: u32,
+        /// The layers.
+        layers: PerSide<Option<LayerId>>,
+    },
+    /// Between the layers of a step.
+    Between,
+    /// Behind the last layer of a step.
+    Post,
+    /// Work of a trace without layers.
+    NoLayers,
+    /// GPU events whose launch is not in the trace.
+    NotCaptured,
+}
+
+/// The places of both trees, paired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerPairs {
+    layers: PerSide<Layers>,
+    places: Vec<PlacePair>,
+    of_places: PerSide<BTreeMap<LayerPlace, usize>>,
+}
+
+impl LayerPairs {
+    /// Finds and pairs the layers of both traces.
+    pub fn of(analysis: &Analysis<'_>) -> LayerPairs {
+        let layers = PerSide::from_fn(|side| Layers::of(analysis.tree(side), analysis.measure()));
+        let votes = votes(analysis, &layers);
+        let mut places = vec![PlacePair::Pre];
+        for (at, stacks) in pair_stacks(&layers, &votes).into_iter().enumerate() {
+            let paired = pair_layers(&layers, stacks, &votes);
+            places.extend(paired.into_iter().map(|(a, b)| {
+                let id = |stack: Option<u32>, layer: Option<u32>| {
+                    Some(LayerId { stack: stack?, layer: layer? })
+                };
+                PlacePair::Layer {
+                    stack: at as u32,
+                    layers: PerSide::new(id(stacks.0, a), id(stacks.1, b)),
+                }
+            }));
+        }
+        places.extend([
+            PlacePair::Between,
+            PlacePair::Post,
+            PlacePair::NoLayers,
+            PlacePair::NotCaptured,
+        ]);
+        let of_places = PerSide::from_fn(|side| positions(&places, side));
+        LayerPairs { layers, places, of_places }
+    }
+
+    /// The layers of one side.
+    pub fn layers(&self, side: Side) -> &Layers {
+        &self.layers[side]
+    }
+
+    /// All places: pre, the layers by stack, then the rest.
+    pub fn places(&self) -> &[PlacePair] {
+        &self.places
+    }
+
+    /// Position in [`LayerPairs::places`] of the place where a call stands.
+    pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
+        self.of_places[side][&self.layers[side].place(call)]
+    }
+
+    /// Class of the stack of a place: one name, or `a | b` where the sides differ; empty for places
+    /// that are no layer.
+    pub fn stack_name(&self, place: PlacePair) -> String {
+        let name = |side: Side| {
+            place.layer(side).map(|layer| self.layers[side].stack(layer).class.as_str())
+        };
+        match (name(Side::Baseline), name(Side::Candidate)) {
+            (Some(a), Some(b)) if a != b => format!("{a} | {b}"),
+            (Some(name), _) | (None, Some(name)) => name.to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Name of the layer of a place on one side; empty where there is none.
+    pub fn instance(&self, place: PlacePair, side: Side) -> &str {
+        place
+            .layer(side)
+            .map_or("", |id| &self.layers[side].stack(id).layers[id.layer as usize].instance)
+    }
+
+    /// Whether the layers of a place are parts of a graph replay on either side.
+    pub fn is_graph(&self, place: PlacePair) -> bool {
+        Side::BOTH.into_iter().any(|side| {
+            place
+                .layer(side)
+                .is_some_and(|layer| self.layers[side].stack(layer).kind == StackKind::Graph)
+        })
+    }
+}
+
+impl PlacePair {
+    /// The layer on one side.
+    pub fn layer(self, side: Side) -> Option<LayerId> {
+        match self {
+            PlacePair::Layer { layers, .. } => layers[side],
+            PlacePair::Pre
+            | PlacePair::Between
+            | PlacePair::Post
+            | PlacePair::NoLayers
+            | PlacePair::NotCaptured => None,
+        }
+    }
+
+    /// `pre`, `layer`, `between`, `post`, `(no layers)` or `(launch not in trace)`.
+    pub fn label(self) -> &'static str {
+        match self {
+            PlacePair::Pre => "pre",
+            PlacePair::Layer { .. } => "layer",
+            PlacePair::Between => "between",
+            PlacePair::Post => "post",
+            PlacePair::NoLayers => "(no layers)",
+            PlacePair::NotCaptured => crate::tree::UNLINKED,
+        }
+    }
+}
+
+fn positions(places: &[PlacePair], side: Side) -> BTreeMap<LayerPlace, usize> {
+    let on_side = |place: PlacePair| match place {
+        PlacePair::Pre => Some(LayerPlace::Pre),
+        PlacePair::Layer { .. } => place.layer(side).map(LayerPlace::Layer),
+        PlacePair::Between => Some(LayerPlace::Between),
+        PlacePair::Post => Some(LayerPlace::Post),
+        PlacePair::NoLayers => Some(LayerPlace::NoLayers),
+        PlacePair::NotCaptured => Some(LayerPlace::NotCaptured),
+    };
+    places.iter().enumerate().filter_map(|(at, &place)| Some((on_side(place)?, at))).collect()
+}
+
+/// How many paired calls each pair of layers shares.
+type Votes = BTreeMap<(LayerId, LayerId), u64>;
+
+fn votes(analysis: &Analysis<'_>, layers: &PerSide<Layers>) -> Votes {
+    let mut votes = Votes::new();
+    for call in analysis.tree(Side::Baseline).calls() {
+        let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };
+        let partner = analysis.diff().partner(Side::Baseline, call);
+        if let Some(LayerPlace::Layer(b)) = partner.map(|call| layers.candidate.place(call)) {
+            *votes.entry((a, b)).or_default() += 1;
+        }
+    }
+    votes
+}
+
+/// Pairs of ids, in the order of the baseline; what only the candidate has comes behind the pair
+/// that stands before it in the candidate.
+type IdPairs = Vec<(Option<u32>, Option<u32>)>;
+
+fn pair_stacks(layers: &PerSide<Layers>, votes: &Votes) -> IdPairs {
+    let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for (&(a, b), count) in votes {
+        *sums.entry((a.stack, b.stack)).or_default() += count;
+    }
+    let mut pairs = strongest_first(&sums);
+    for (a, stack) in layers.baseline.stacks().iter().enumerate() {
+        let free = |&(b, other): &(usize, &super::Stack)| {
+            !pairs.iter().any(|&(x, y)| x == a as u32 || y == b as u32)
+                && other.kind == stack.kind
+                && (stack.kind == StackKind::Graph || other.class == stack.class)
+        };
+        let partner = layers.candidate.stacks().iter().enumerate().find(free);
+        pairs.extend(partner.map(|(b, _)| (a as u32, b as u32)));
+    }
+    let counts = (layers.baseline.stacks().len(), layers.candidate.stacks().len());
+    in_order(&pairs, counts)
+}
+
+fn pair_layers(
+    layers: &PerSide<Layers>,
+    stacks: (Option<u32>, Option<u32>),
+    votes: &Votes,
+) -> IdPairs {
+    let count = |side: Side, stack: Option<u32>| {
+        stack.map_or(0, |stack| layers[side].stacks()[stack as usize].layers.len())
+    };
+    let counts = (count(Side::Baseline, stacks.0), count(Side::Candidate, stacks.1));
+    let mut own: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for (&(a, b), &count) in votes {
+        if (Some(a.stack), Some(b.stack)) == stacks {
+            own.insert((a.layer, b.layer), count);
+        }
+    }
+    let pairs = match own.is_empty() {
+        true => (0..counts.0.min(counts.1) as u32).map(|at| (at, at)).collect(),
+        false => strongest_first(&own),
+    };
+    in_order(&pairs, counts)
+}
+
+/// Takes the pair with most votes whose ids are free, again and again; on a tie the one that moves
+/// its ids least, which is the same with the sides exchanged.
+fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
+    let mut order: Vec<((u32, u32), u64)> =
+        votes.iter().map(|(&pair, &count)| (pair, count)).collect();
+    order.sort_by_key(|&((a, b), count)| (std::cmp::Reverse(count), a.abs_diff(b), a + b, a));
+    let (mut used, mut pairs) = ((BTreeSet::new(), BTreeSet::new()), Vec::new());
+    for ((a, b), _) in order {
+        if !used.0.contains(&a) && !used.1.contains(&b) {
+            used.0.insert(a);
+            used.1.insert(b);
+            pairs.push((a, b));
+        }
+    }
+    pairs
+}
+
+fn in_order(pairs: &[(u32, u32)], counts: (usize, usize)) -> IdPairs {
+    let partner_of_a: BTreeMap<u32, u32> = pairs.iter().copied().collect();
+    let partner_of_b: BTreeMap<u32, u32> = pairs.iter().map(|&(a, b)| (b, a)).collect();
+    let mut behind: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
+    let mut last = None;
+    for b in 0..counts.1 as u32 {
+        match partner_of_b.get(&b) {
+            Some(&a) => last = Some(a),
+            None => behind.entry(last).or_default().push(b),
+        }
+    }
+    let only = |a: Option<u32>| {
+        behind.get(&a).into_iter().flatten().map(|&b| (None, Some(b))).collect::<Vec<_>>()
+    };
+    let mut ordered = only(None);
+    for a in 0..counts.0 as u32 {
+        ordered.push((Some(a), partner_of_a.get(&a).copied()));
+        ordered.extend(only(Some(a)));
+    }
+    ordered
+}

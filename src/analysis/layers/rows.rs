@@ -1,0 +1,101 @@
+//! [`Analysis`] → `layers.csv`: the time of each layer and phase on both sides.
+
+use super::{LayerPairs, PlacePair};
+use crate::analysis::account::ratio;
+use crate::analysis::robust::{median, median_deviation};
+use crate::analysis::{Analysis, Phase, Phases};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// A layer is an outlier where its distance from the median of its stack and phase is more than this
+/// many scaled median deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993) …
+const OUTLYING: f64 = 3.5;
+
+/// … and at least one part in this many of the median: equal layers have no spread to speak of.
+const NOTABLE_SHARE: f64 = 20.0;
+
+/// The work of one place and phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerRow {
+    /// The layer, or what stands around the layers.
+    pub place: PlacePair,
+    /// The phase.
+    pub phase: Phase,
+    /// Accounted events.
+    pub events: PerSide<u64>,
+    /// Their time.
+    pub time: PerSide<Nanos>,
+    /// Whether the layer's time stands out among the layers of its stack and phase.
+    pub outlier: PerSide<bool>,
+}
+
+impl LayerRow {
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.time.candidate - self.time.baseline
+    }
+
+    /// Candidate / baseline; `None` where one of them is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        ratio(self.time)
+    }
+}
+
+impl Analysis<'_> {
+    /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
+    /// account on both sides.
+    pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
+        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let mut rows: Vec<LayerRow> = pairs
+            .places()
+            .iter()
+            .flat_map(|&place| Phase::ALL.map(|phase| empty_row(place, phase)))
+            .collect();
+        for side in Side::BOTH {
+            for call in self.measure().calls(self.tree(side)) {
+                let phase = phases[side].phase(call) as usize;
+                let row = &mut rows[pairs.place_of(side, call) * Phase::ALL.len() + phase];
+                row.events[side] += 1;
+                row.time[side] += self.time_of(side, call);
+            }
+        }
+        rows.retain(|row| row.events.baseline + row.events.candidate > 0);
+        for side in Side::BOTH {
+            mark_outliers(&mut rows, side);
+        }
+        rows
+    }
+}
+
+fn empty_row(place: PlacePair, phase: Phase) -> LayerRow {
+    LayerRow {
+        place,
+        phase,
+        events: PerSide::default(),
+        time: PerSide::default(),
+        outlier: PerSide::default(),
+    }
+}
+
+fn mark_outliers(rows: &mut [LayerRow], side: Side) {
+    let stack = |row: &LayerRow| match row.place {
+        PlacePair::Layer { stack, .. } if row.events[side] > 0 => Some((stack, row.phase)),
+        PlacePair::Layer { .. }
+        | PlacePair::Pre
+        | PlacePair::Between
+        | PlacePair::Post
+        | PlacePair::NoLayers
+        | PlacePair::NotCaptured => None,
+    };
+    let groups: std::collections::BTreeSet<_> = rows.iter().filter_map(stack).collect();
+    for group in groups {
+        let of_group = |row: &&mut LayerRow| stack(row) == Some(group);
+        let mut members: Vec<&mut LayerRow> = rows.iter_mut().filter(of_group).collect();
+        let times: Vec<f64> = members.iter().map(|row| row.time[side].as_micros()).collect();
+        let (middle, spread) = (median(&times), median_deviation(&times));
+        for (row, time) in members.iter_mut().zip(times) {
+            let distance = (time - middle).abs();
+            row.outlier[side] = distance > OUTLYING * spread && distance * NOTABLE_SHARE > middle;
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! [`CallTree`] → the phase of every call: what the program was doing when it made the call.
+//!
+//! The innermost evidence at the call's start, on the call's own thread, decides:
+//!
+//! ```text
+//! an annotation around it          what the annotation says (see `annotations`)
+//! a backward op above it           train.backward; recomputed forward work included
+//! an op or module above it that    train.forward
+//! led to a backward op
+//! nothing                          unknown
+//! ```
+//! `train.*` is said only of traces that hold a backward op or an optimizer.
+
+use super::annotations::{Annotation, Meaning, annotations};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// What the program was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Inference over the tokens of new prompts.
+    Prefill,
+    /// Inference of one next token for each request.
+    Decode,
+    /// Prefill and decode in one batch.
+    Mixed,
+    /// An inference step without requests.
+    Idle,
+    /// The forward pass of training.
+    TrainForward,
+    /// The backward pass of training.
+    TrainBackward,
+    /// The optimizer of training.
+    TrainOptimizer,
+    /// Nothing in the trace says it.
+    Unknown,
+}
+
+impl Phase {
+    /// All phases, in the order of tables.
+    pub const ALL: [Phase; 8] = [
+        Phase::Prefill,
+        Phase::Decode,
+        Phase::Mixed,
+        Phase::Idle,
+        Phase::TrainForward,
+        Phase::TrainBackward,
+        Phase::TrainOptimizer,
+        Phase::Unknown,
+    ];
+
+    /// As tables write it: `prefill`, …, `train.forward`, …, `unknown`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Phase::Prefill => "prefill",
+            Phase::Decode => "decode",
+            Phase::Mixed => "mixed",
+            Phase::Idle => "idle",
+            Phase::TrainForward => "train.forward",
+            Phase::TrainBackward => "train.backward",
+            Phase::TrainOptimizer => "train.optimizer",
+            Phase::Unknown => "unknown",
+        }
+    }
+
+    /// The phase with this label.
+    pub fn from_label(label: &str) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.label() == label)
+    }
+}
+
+/// The phase of every call of one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phases {
+    of_calls: Vec<Phase>,
+}
+
+impl Phases {
+    /// Finds the phase of each call.
+    pub fn of(tree: &CallTree<'_>) -> Phases {
+        let evidence = Evidence::of(tree);
+        let mut known: Vec<Known> = Vec::with_capacity(tree.len());
+        for call in tree.calls() {
+            let above = tree.parent(call).map_or(Known::NOTHING, |parent| known[parent.index()]);
+            known.push(evidence.at(tree, call, above));
+        }
+        Phases { of_calls: known.iter().map(|known| evidence.phase(known)).collect() }
+    }
+
+    /// The phase of a call; for a GPU event the phase in which it was launched.
+    pub fn phase(&self, call: CallId) -> Phase {
+        self.of_calls[call.index()]
+    }
+}
+
+/// What is known at a call from the calls above it.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The innermost phase that something says, and since when.
+    said: Option<(Nanos, Phase)>,
+    /// Whether an op or module above led to a backward op.
+    led_to_backward: bool,
+}
+
+impl Known {
+    const NOTHING: Known = Known { said: None, led_to_backward: false };
+}
+
+/// What a trace holds that tells phases.
+struct Evidence {
+    annotated: Vec<Innermost>,
+    /// Whether the call is a forward op, or a module around one, that led to a backward op.
+    leads_to_backward: Vec<bool>,
+    is_training: bool,
+}
+
+impl Evidence {
+    fn of(tree: &CallTree<'_>) -> Evidence {
+        let found = annotations(tree.trace());
+        let says_training = |annotation: &Annotation| {
+            use Phase::{TrainBackward, TrainOptimizer};
+            matches!(annotation.meaning, Meaning::Training(TrainBackward | TrainOptimizer))
+        };
+        Evidence {
+            annotated: Innermost::by_thread(&found, tree.trace().threads().len()),
+            leads_to_backward: leads_to_backward(tree),
+            is_training: found.iter().any(says_training)
+                || tree.calls().any(|call| is_backward_op(tree, call)),
+        }
+    }
+
+    fn at(&self, tree: &CallTree<'_>, call: CallId, above: Known) -> Known {
+        let (Some(event), false) = (tree.event(call), tree.kind(call) == CallKind::Gpu) else {
+            return above;
+        };
+        let start = tree.trace().start(event);
+        let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
+        let backward = is_backward_op(tree, call).then_some((start, Phase::TrainBackward));
+        // The order settles a tie: a backward op that starts with an annotation is inside it.
+        let said = [above.said, annotated, backward].into_iter().flatten().max_by_key(|s| s.0);
+        let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
+        Known { said, led_to_backward }
+    }
+
+    fn phase(&self, known: &Known) -> Phase {
+        match known.said {
+            Some((_, Phase::TrainForward)) if !self.is_training => Phase::Unknown,
+            Some((_, phase)) => phase,
+            None if known.led_to_backward => Phase::TrainForward,
+            None => Phase::Unknown,
+        }
+    }
+}
+
+/// Whether autograd made the call.
+fn is_backward_op(tree: &CallTree<'_>, call: CallId) -> bool {
+    let named = || {
+        let name = tree.name(call);
+        name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
+    };
+    let numbered = || {
+        tree.event(call)
+            .and_then(|event| tree.trace().sequences().get(event))
+            .is_some_and(|sequence| sequence.forward_thread != 0)
+    };
+    tree.kind(call) == CallKind::Op && (named() || numbered())
+}
+
+fn leads_to_backward(tree: &CallTree<'_>) -> Vec<bool> {
+    let mut leads = vec![false; tree.len()];
+    for (forward, _) in tree.backward_links() {
+        leads[forward.index()] = true;
+        for module in tree.module_stack(forward) {
+            leads[module.index()] = true;
+        }
+    }
+    leads
+}
+
+/// The innermost annotation of a thread at any moment, as a list of changes.
+struct Innermost {
+    /// From each moment on: what is said, and since when it has been said.
+    changes: Vec<(Nanos, Option<(Nanos, Phase)>)>,
+}
+
+impl Innermost {
+    fn by_thread(found: &[Annotation], threads: usize) -> Vec<Innermost> {
+        let mut by_thread: Vec<Vec<&Annotation>> = vec![Vec::new(); threads];
+        for annotation in found {
+            by_thread[annotation.thread.index()].push(annotation);
+        }
+        by_thread.iter().map(|list| Innermost::new(list)).collect()
+    }
+
+    /// `list` is sorted by start, the longer first.
+    fn new(list: &[&Annotation]) -> Innermost {
+        let mut changes = Vec::new();
+        let mut open: Vec<(Nanos, (Nanos, Phase))> = Vec::new();
+        for annotation in list {
+            let phase = match annotation.meaning {
+                Meaning::Step(_) => continue,
+                Meaning::Batch(batch) => batch.phase,
+                Meaning::Training(phase) => phase,
+            };
+            Innermost::close_until(annotation.start, &mut open, &mut changes);
+            open.push((annotation.end, (annotation.start, phase)));
+            changes.push((annotation.start, Some((annotation.start, phase))));
+        }
+        Innermost::close_until(Nanos(i64::MAX), &mut open, &mut changes);
+        Innermost { changes }
+    }
+
+    fn close_until(
+        moment: Nanos,
+        open: &mut Vec<(Nanos, (Nanos, Phase))>,
+        changes: &mut Vec<(Nanos, Option<(Nanos, Phase)>)>,
+    ) {
+        while let Some(&(end, _)) = open.last().filter(|(end, _)| *end <= moment) {
+            open.pop();
+            let last = changes.last().map_or(end, |&(at, _)| at.max(end));
+            changes.push((last, open.last().map(|&(_, said)| said)));
+        }
+    }
+
+    fn at(&self, moment: Nanos) -> Option<(Nanos, Phase)> {
+        let after = self.changes.partition_point(|&(at, _)| at <= moment);
+        self.changes[..after].last().and_then(|&(_, said)| said)
+    }
+}

@@ -1,0 +1,137 @@
+//! [`Trace`] → whose GPU it is of, with the evidence: no single key of a trace can be trusted.
+
+use crate::trace::{Category, Trace};
+use serde::Serialize;
+
+/// Whose GPU a trace is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vendor {
+    /// CUDA.
+    Nvidia,
+    /// ROCm.
+    Amd,
+    /// The trace has no GPU events.
+    Cpu,
+    /// GPU events of which nothing tells the vendor, or about which the evidence disagrees evenly.
+    Unknown,
+}
+
+impl Vendor {
+    /// `nvidia`, `amd`, `cpu` or `unknown`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Vendor::Nvidia => "nvidia",
+            Vendor::Amd => "amd",
+            Vendor::Cpu => "cpu",
+            Vendor::Unknown => "unknown",
+        }
+    }
+}
+
+/// The platform of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Platform {
+    /// The vendor that most evidence names.
+    pub vendor: Vendor,
+    /// What was found, in words.
+    pub evidence: Vec<String>,
+}
+
+impl Platform {
+    /// Weighs versions, device names, warp sizes, launch calls and kernel names.
+    pub fn of(trace: &Trace) -> Platform {
+        let mut found = Votes::default();
+        found.read_header(trace);
+        found.read_events(trace);
+        let has_gpu = trace.events().any(|event| trace.category(event).is_gpu());
+        let vendor = match (has_gpu, found.nvidia.cmp(&found.amd)) {
+            (false, _) => Vendor::Cpu,
+            (true, std::cmp::Ordering::Greater) => Vendor::Nvidia,
+            (true, std::cmp::Ordering::Less) => Vendor::Amd,
+            (true, std::cmp::Ordering::Equal) => Vendor::Unknown,
+        };
+        Platform { vendor, evidence: found.evidence }
+    }
+}
+
+/// The evidence as it is collected.
+#[derive(Default)]
+struct Votes {
+    nvidia: u32,
+    amd: u32,
+    evidence: Vec<String>,
+}
+
+impl Votes {
+    fn add(&mut self, vendor: Vendor, evidence: String) {
+        match vendor {
+            Vendor::Nvidia => self.nvidia += 1,
+            Vendor::Amd => self.amd += 1,
+            Vendor::Cpu | Vendor::Unknown => return,
+        }
+        self.evidence.push(evidence);
+    }
+
+    fn read_header(&mut self, trace: &Trace) {
+        for (key, _) in &trace.header().versions {
+            if ["cuda", "cupti"].iter().any(|prefix| key.starts_with(prefix)) {
+                self.add(Vendor::Nvidia, format!("field {key}"));
+            } else if ["hip", "roctracer", "rocm"].iter().any(|prefix| key.starts_with(prefix)) {
+                self.add(Vendor::Amd, format!("field {key}"));
+            }
+        }
+        for device in &trace.header().devices {
+            let name = device.name.to_ascii_lowercase();
+            let is_nvidia =
+                ["nvidia", "tesla", "geforce", "quadro"].iter().any(|w| name.contains(w));
+            let is_amd = ["amd", "instinct", "radeon"].iter().any(|w| name.contains(w));
+            match (is_nvidia, is_amd, device.warp_size) {
+                (true, false, _) => self.add(Vendor::Nvidia, format!("device {}", device.name)),
+                (false, true, _) => self.add(Vendor::Amd, format!("device {}", device.name)),
+                (_, _, Some(64)) => self.add(Vendor::Amd, "warp size 64".to_owned()),
+                (_, _, _) => {}
+            }
+        }
+        self.evidence.dedup();
+    }
+
+    /// Runtime calls and kernels vote once each, by whom most of them name.
+    fn read_events(&mut self, trace: &Trace) {
+        let calls = trace.events().filter(|&event| trace.category(event) == Category::Runtime);
+        self.vote("runtime calls", calls.map(|event| of_call(trace.name(event))));
+        let kernels = trace.events().filter(|&event| trace.category(event) == Category::Kernel);
+        self.vote("kernel names", kernels.map(|event| of_kernel(trace.name(event))));
+    }
+
+    fn vote(&mut self, what: &str, vendors: impl Iterator<Item = Option<Vendor>>) {
+        let (mut nvidia, mut amd) = (0_u64, 0_u64);
+        for vendor in vendors.flatten() {
+            nvidia += u64::from(vendor == Vendor::Nvidia);
+            amd += u64::from(vendor == Vendor::Amd);
+        }
+        match nvidia.cmp(&amd) {
+            std::cmp::Ordering::Greater => self.add(Vendor::Nvidia, format!("{what} of CUDA")),
+            std::cmp::Ordering::Less => self.add(Vendor::Amd, format!("{what} of ROCm")),
+            std::cmp::Ordering::Equal => {}
+        }
+    }
+}
+
+fn of_call(name: &str) -> Option<Vendor> {
+    match name {
+        _ if name.starts_with("hip") => Some(Vendor::Amd),
+        _ if name.starts_with("cuda") || name.starts_with("cu") => Some(Vendor::Nvidia),
+        _ => None,
+    }
+}
+
+/// Libraries of one vendor leave their mark in kernel names.
+fn of_kernel(name: &str) -> Option<Vendor> {
+    const AMD: [&str; 6] = ["Cijk_", "ck_tile", "miopen", "__hip", "amd_", "aiter"];
+    const NVIDIA: [&str; 6] = ["cutlass", "cublas", "cudnn", "sm80_", "sm90_", "nvjet"];
+    if AMD.iter().any(|mark| name.contains(mark)) {
+        return Some(Vendor::Amd);
+    }
+    NVIDIA.iter().any(|mark| name.contains(mark)).then_some(Vendor::Nvidia)
+}

@@ -1,0 +1,159 @@
+//! [`CallTree`] and a choice of steps and phase → the part of its trace that was launched in them.
+//!
+//! The choice is made before two traces are compared, so that every table of the comparison is about
+//! the chosen work and adds up to it. Calls above the chosen ones stay, as far as they lead to them.
+
+use super::phases::{Phase, Phases};
+use super::steps::{StepId, Steps};
+use crate::error::{Error, ErrorKind, Result};
+use crate::trace::{EventId, Trace};
+use crate::tree::{CallId, CallTree};
+use std::fmt;
+use std::str::FromStr;
+
+/// Positions of steps, from 0: `3`, `3..8` (8 left out), `3..=8`, `3..` or `..8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StepRange {
+    /// The first position.
+    pub from: u32,
+    /// The position after the last; `None` for all that follow.
+    pub until: Option<u32>,
+}
+
+impl StepRange {
+    /// Whether a step is in the range.
+    pub fn contains(self, step: StepId) -> bool {
+        step.0 >= self.from && self.until.is_none_or(|until| step.0 < until)
+    }
+}
+
+impl FromStr for StepRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let number = |text: &str| {
+            text.trim().parse::<u32>().map_err(|_| {
+                format!("`{text}` is no position of a step: write 3, 3..8, 3..=8, 3.. or ..8")
+            })
+        };
+        let Some((from, until)) = text.split_once("..") else {
+            let only = number(text)?;
+            return Ok(StepRange { from: only, until: only.checked_add(1) });
+        };
+        let from = if from.trim().is_empty() { 0 } else { number(from)? };
+        let until = match until.strip_prefix('=') {
+            Some(last) => number(last)?.checked_add(1),
+            None if until.trim().is_empty() => None,
+            None => Some(number(until)?),
+        };
+        match until.is_some_and(|until| until <= from) {
+            true => Err(format!("`{text}` holds no step: the first position is behind the last")),
+            false => Ok(StepRange { from, until }),
+        }
+    }
+}
+
+impl fmt::Display for StepRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..", self.from)?;
+        self.until.map_or(Ok(()), |until| write!(f, "{until}"))
+    }
+}
+
+/// A choice of the work of one trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Only work of this phase.
+    pub phase: Option<Phase>,
+    /// Only work of these steps.
+    pub steps: Option<StepRange>,
+}
+
+impl Selection {
+    /// Whether it chooses everything.
+    pub fn is_all(&self) -> bool {
+        *self == Selection::default()
+    }
+
+    /// The chosen part of the tree's trace, to build a tree of it. GPU events whose launch is not in
+    /// the trace belong to no step, and to the phase `unknown`.
+    ///
+    /// # Errors
+    /// If nothing in the trace is chosen.
+    pub fn cut(&self, tree: &CallTree<'_>) -> Result<Trace> {
+        let (phases, steps) = (Phases::of(tree), Steps::of(tree));
+        let chosen = |call: CallId| {
+            self.phase.is_none_or(|phase| phases.phase(call) == phase)
+                && self
+                    .steps
+                    .is_none_or(|range| steps.step(call).is_some_and(|s| range.contains(s)))
+        };
+        let mut keep = vec![self.is_all(); tree.trace().len()];
+        let mut found = self.is_all();
+        for call in tree.calls().filter(|&call| chosen(call)) {
+            found |= tree.event(call).is_some();
+            keep_with_calls_above(tree, call, &mut keep);
+        }
+        if !found {
+            return Err(self.nothing_chosen(tree, &phases, &steps));
+        }
+        let trace = tree.trace();
+        let in_steps = |event: EventId| {
+            let started = |step: &(usize, &super::StepSpan)| {
+                (step.1.start..step.1.end).contains(&trace.start(event))
+            };
+            let step = steps.spans().iter().enumerate().find(started);
+            self.steps
+                .is_none_or(|range| step.is_some_and(|(at, _)| range.contains(StepId(at as u32))))
+        };
+        Ok(trace.select(|event| match tree.call_of(event) {
+            Some(_) => keep[event.index()],
+            None => in_steps(event),
+        }))
+    }
+
+    fn nothing_chosen(&self, tree: &CallTree<'_>, phases: &Phases, steps: &Steps) -> Error {
+        let has: Vec<&str> = Phase::ALL
+            .into_iter()
+            .filter(|&phase| tree.calls().any(|call| phases.phase(call) == phase))
+            .map(Phase::label)
+            .collect();
+        let wanted = match (self.phase, self.steps) {
+            (Some(phase), Some(steps)) => format!("of phase {} in steps {steps}", phase.label()),
+            (Some(phase), None) => format!("of phase {}", phase.label()),
+            (None, Some(steps)) => format!("in steps {steps}"),
+            (None, None) => "at all".to_owned(),
+        };
+        let message = format!("the trace has no work {wanted}");
+        Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(format!(
+            "it has {} steps, counted from 0, and the phases {}",
+            steps.len(),
+            has.join(", ")
+        ))
+    }
+}
+
+fn keep_with_calls_above(tree: &CallTree<'_>, call: CallId, keep: &mut [bool]) {
+    let calls = std::iter::once(call).chain(tree.ancestors(call));
+    for event in calls.filter_map(|call| tree.event(call)) {
+        if std::mem::replace(&mut keep[event.index()], true) {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_reads_as_it_is_written() {
+        let read = |text: &str| text.parse::<StepRange>();
+        assert_eq!(read("3"), Ok(StepRange { from: 3, until: Some(4) }));
+        assert_eq!(read("3..8"), Ok(StepRange { from: 3, until: Some(8) }));
+        assert_eq!(read("3..=8"), Ok(StepRange { from: 3, until: Some(9) }));
+        assert_eq!(read(".."), Ok(StepRange::default()));
+        assert!(read("8..3").is_err());
+        assert!(read("three").is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! [`Analysis`] → where in the program time changed: its rows by op, arguments and module, judged.
+//!
+//! A site is one place of the program: the rows of one name, with one set of arguments, in one
+//! module. Its repeats are the steps where both traces have at least two of them, so that a site is
+//! the work of one module instance; else they are its calls, and modules of one class are one site.
+
+use super::verdict::{Judgement, Question, Thresholds, Work, judge};
+use super::{Analysis, Measure, Row, Steps};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::collections::BTreeMap;
+
+/// What the repeats of a verdict are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Repeats {
+    /// Steps: both traces have at least two.
+    Steps,
+    /// Calls within one step.
+    Calls,
+}
+
+impl Repeats {
+    /// `steps` or `calls`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Repeats::Steps => "steps",
+            Repeats::Calls => "calls",
+        }
+    }
+}
+
+/// One place of the program, judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Name of its rows.
+    pub name: String,
+    /// The innermost `nn.Module` around it, or its class where calls are the repeats; empty where
+    /// there is none.
+    pub module: PerSide<String>,
+    /// Position of its first row.
+    pub first_row: usize,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Sum of their times; adds up to the account over all sites.
+    pub time: PerSide<Nanos>,
+    /// The verdict and its evidence.
+    pub judgement: Judgement,
+}
+
+/// The verdicts on a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// What the repeats are.
+    pub repeats: Repeats,
+    /// Steps of each side.
+    pub steps: PerSide<usize>,
+    /// The least difference that matters, per step where steps are the repeats.
+    pub least: Nanos,
+    /// All accounted time.
+    pub total: Judgement,
+    /// All sites: largest difference first.
+    pub sites: Vec<Site>,
+}
+
+impl Verdicts {
+    /// The sites that changed, as far as the evidence supports it; largest difference first.
+    pub fn changes(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter().filter(|site| site.judgement.verdict.is_change())
+    }
+}
+
+impl Analysis<'_> {
+    /// Judges the total and each site.
+    pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
+        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let counts = steps.as_ref().map(Steps::len);
+        let repeats = match counts.baseline.min(counts.candidate) {
+            0 | 1 => Repeats::Calls,
+            2.. => Repeats::Steps,
+        };
+        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let totals = sampler.total();
+        let least = thresholds.least(totals.time);
+        let drafts = sampler.sites();
+        let questions: Vec<Question> = drafts.iter().map(|draft| draft.question.clone()).collect();
+        let judged = judge(&questions, least, thresholds);
+        let mut sites: Vec<Site> =
+            drafts.into_iter().zip(judged).map(|(draft, judged)| draft.site(judged)).collect();
+        sites.sort_by_key(|site| {
+            let difference = site.time.candidate - site.time.baseline;
+            (std::cmp::Reverse(difference.abs()), site.first_row)
+        });
+        let total = judge(&[totals], least, thresholds)[0];
+        Verdicts { repeats, steps: counts, least, total, sites }
+    }
+}
+
+impl Analysis<'_> {
+    /// Judges groups of accounted events at once: `group` tells the group, below `count`, of each
+    /// accounted call. The repeats are the steps; without at least two of them on both sides every
+    /// group has one sample, and only other work can support a change.
+    pub fn judge_groups(
+        &self,
+        count: usize,
+        group: impl Fn(Side, CallId) -> usize,
+    ) -> Vec<Judgement> {
+        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
+        let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
+        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
+        let mut drafts = vec![GroupDraft::default(); count];
+        for side in Side::BOTH {
+            for call in self.measure().calls(self.tree(side)) {
+                let row = self.row_index(side, call).expect("accounted calls have a row");
+                let draft = &mut drafts[group(side, call)];
+                draft.is_changed |= works[row] != Work::Same;
+                draft.calls[side].push(call);
+            }
+        }
+        let questions: Vec<Question> =
+            drafts.iter().map(|draft| draft.question(&sampler)).collect();
+        let least = self.thresholds().least(sampler.total().time);
+        judge(&questions, least, self.thresholds())
+    }
+}
+
+/// The accounted events of a group.
+#[derive(Debug, Clone, Default)]
+struct GroupDraft {
+    calls: PerSide<Vec<CallId>>,
+    is_changed: bool,
+}
+
+impl GroupDraft {
+    fn question(&self, sampler: &Sampler<'_>) -> Question {
+        let time = PerSide::from_fn(|side| {
+            self.calls[side].iter().map(|&call| sampler.analysis.time_of(side, call)).sum::<Nanos>()
+        });
+        let is_empty = |side: Side| self.calls[side].is_empty();
+        let work = match (is_empty(Side::Baseline) || is_empty(Side::Candidate), self.is_changed) {
+            (true, _) => Work::OneSided,
+            (false, true) => Work::Changed,
+            (false, false) => Work::Same,
+        };
+        Question {
+            samples: PerSide::from_fn(|side| match sampler.repeats {
+                Repeats::Steps => sampler.in_steps(self.calls[side].iter().copied(), side),
+                Repeats::Calls => vec![time[side].as_micros()],
+            }),
+            time: sampler.normalised(time),
+            work,
+        }
+    }
+}
+
+/// A site before it is judged.
+struct Draft {
+    name: String,
+    module: PerSide<String>,
+    first_row: usize,
+    row_count: u64,
+    time: PerSide<Nanos>,
+    question: Question,
+}
+
+impl Draft {
+    fn site(self, judgement: Judgement) -> Site {
+        Site {
+            name: self.name,
+            module: self.module,
+            first_row: self.first_row,
+            row_count: self.row_count,
+            time: self.time,
+            judgement,
+        }
+    }
+}
+
+/// Forms the samples of rows.
+struct Sampler<'a> {
+    analysis: &'a Analysis<'a>,
+    steps: &'a PerSide<Steps>,
+    repeats: Repeats,
+}
+
+impl Sampler<'_> {
+    fn total(&self) -> Question {
+        let rows: Vec<&Row> = self.analysis.rows().iter().collect();
+        // Calls of different ops are no repeats of each other: the total has one sample then.
+        let samples = match self.repeats {
+            Repeats::Steps => PerSide::from_fn(|side| self.by_step(&rows, side)),
+            Repeats::Calls => PerSide::from_fn(|side| vec![sum(&rows, side).as_micros()]),
+        };
+        let changed = rows.iter().any(|row| self.work(row) != Work::Same);
+        let work = if changed { Work::Changed } else { Work::Same };
+        Question { samples, time: self.per_repeat(&rows), work }
+    }
+
+    fn sites(&self) -> Vec<Draft> {
+        let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (at, row) in self.analysis.rows().iter().enumerate() {
+            let key = (
+                self.analysis.row_name(row),
+                self.analysis.argument_texts(row),
+                Side::BOTH.map(|side| self.module(row, side)),
+            );
+            groups.entry(key).or_default().push(at);
+        }
+        let mut drafts: Vec<Draft> = groups
+            .into_iter()
+            .map(|((name, _, [baseline, candidate]), rows)| {
+                self.draft(name, PerSide::new(baseline, candidate), &rows)
+            })
+            .collect();
+        drafts.sort_by_key(|draft| draft.first_row);
+        drafts
+    }
+
+    fn draft(&self, name: String, module: PerSide<String>, at: &[usize]) -> Draft {
+        let rows: Vec<&Row> = at.iter().map(|&at| &self.analysis.rows()[at]).collect();
+        let samples = PerSide::from_fn(|side| match self.repeats {
+            Repeats::Steps => self.by_step(&rows, side),
+            Repeats::Calls => by_call(&rows, side),
+        });
+        let work = rows.iter().map(|row| self.work(row)).max().unwrap_or(Work::Same);
+        let has = PerSide::from_fn(|side| rows.iter().any(|row| !row.events[side].is_empty()));
+        let work = match (work, has.baseline && has.candidate) {
+            (Work::OneSided, true) => Work::Changed,
+            (work, _) => work,
+        };
+        Draft {
+            name,
+            module,
+            first_row: at[0],
+            row_count: at.len() as u64,
+            time: PerSide::from_fn(|side| sum(&rows, side)),
+            question: Question { samples, time: self.per_repeat(&rows), work },
+        }
+    }
+
+    fn module(&self, row: &Row, side: Side) -> String {
+        let tree = self.analysis.tree(side);
+        let module = row.calls[side].and_then(|call| tree.module(call));
+        let name = module.map_or("", |module| tree.name(module));
+        let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
+        match (self.repeats, name.rsplit_once('_')) {
+            (Repeats::Calls, Some((class, number))) if number.parse::<u32>().is_ok() => {
+                class.to_owned()
+            }
+            (Repeats::Calls | Repeats::Steps, _) => name.to_owned(),
+        }
+    }
+
+    /// Whether both sides of a row did the same.
+    fn work(&self, row: &Row) -> Work {
+        if Side::BOTH.iter().any(|&side| row.events[side].is_empty()) {
+            return Work::OneSided;
+        }
+        let texts = self.analysis.argument_texts(row);
+        let is_other = |pair: &[&str]| pair[0] != pair[1] && !pair.iter().any(|t| t.is_empty());
+        match texts.chunks(2).any(is_other) || self.runs_other_kernels(row) {
+            true => Work::Changed,
+            false => Work::Same,
+        }
+    }
+
+    fn runs_other_kernels(&self, row: &Row) -> bool {
+        let names = PerSide::from_fn(|side| {
+            let mut names = self.analysis.event_names(row, side);
+            names.sort_unstable();
+            names
+        });
+        self.analysis.measure() == Measure::GpuTime && names.baseline != names.candidate
+    }
+
+    fn by_step(&self, rows: &[&Row], side: Side) -> Vec<f64> {
+        self.in_steps(rows.iter().flat_map(|row| &row.events[side]).copied(), side)
+    }
+
+    /// Time in each step of a side, in µs. A step without any of the work counts as 0.
+    fn in_steps(&self, calls: impl Iterator<Item = CallId>, side: Side) -> Vec<f64> {
+        let mut times = vec![Nanos::ZERO; self.steps[side].len()];
+        for call in calls {
+            if let Some(step) = self.steps[side].step(call) {
+                times[step.index()] += self.analysis.time_of(side, call);
+            }
+        }
+        times.into_iter().map(Nanos::as_micros).collect()
+    }
+
+    fn per_repeat(&self, rows: &[&Row]) -> PerSide<Nanos> {
+        self.normalised(PerSide::from_fn(|side| sum(rows, side)))
+    }
+
+    /// The whole time; per step where steps are the repeats.
+    fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
+        PerSide::from_fn(|side| match self.repeats {
+            Repeats::Steps => Nanos(time[side].0 / self.steps[side].len().max(1) as i64),
+            Repeats::Calls => time[side],
+        })
+    }
+}
+
+fn sum(rows: &[&Row], side: Side) -> Nanos {
+    rows.iter().map(|row| row.time[side]).sum()
+}
+
+fn by_call(rows: &[&Row], side: Side) -> Vec<f64> {
+    let with_work = rows.iter().filter(|row| !row.events[side].is_empty());
+    with_work.map(|row| row.time[side].as_micros()).collect()
+}

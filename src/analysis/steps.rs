@@ -1,0 +1,200 @@
+//! [`CallTree`] → its steps, and the step in which every call was made.
+//!
+//! Steps are the `ProfilerStep#N` annotations; in a trace without them the outermost batches of an
+//! inference engine. GPU work belongs to the step in which it was *launched*: kernels of one step
+//! often run while the host is in the next.
+//!
+//! Where one thread holds all steps they are those of the process, and a call of any thread is in
+//! the step that its start falls into (backward runs on a thread of its own). Where several threads
+//! hold steps, a call is in a step of its own thread.
+
+use super::annotations::{Annotation, Batch, Meaning, annotations};
+use super::phases::Phase;
+use crate::trace::{EventId, Nanos, ThreadId};
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// A step of one trace: its position by start, from 0. Two traces' steps are paired by position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub u32);
+
+impl StepId {
+    /// Position among the steps of its trace.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A step of one trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepSpan {
+    /// The annotation.
+    pub event: EventId,
+    /// The thread that holds it.
+    pub thread: ThreadId,
+    /// When it starts.
+    pub start: Nanos,
+    /// When it ends, exclusive.
+    pub end: Nanos,
+    /// N of `ProfilerStep#N`; `None` for batches.
+    pub number: Option<u64>,
+    /// The phase of its batches, where they agree.
+    pub phase: Option<Phase>,
+    /// Tokens of its batches, where all of them tell.
+    pub tokens: Option<u64>,
+    /// Requests of its batches, where there are any.
+    pub requests: Option<u64>,
+}
+
+/// The steps of one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steps {
+    spans: Vec<StepSpan>,
+    /// The step of each call; `u32::MAX` outside of all.
+    of_calls: Vec<u32>,
+}
+
+impl Steps {
+    /// Finds the steps, and the step of each call.
+    pub fn of(tree: &CallTree<'_>) -> Steps {
+        let spans = step_spans(tree);
+        let finder = Finder::new(&spans, tree.trace().threads().len());
+        let mut of_calls = vec![u32::MAX; tree.len()];
+        for call in tree.calls() {
+            of_calls[call.index()] = match (tree.kind(call), tree.parent(call), tree.event(call)) {
+                (CallKind::Gpu, Some(launch), _) => of_calls[launch.index()],
+                (_, _, Some(event)) => {
+                    finder.at(tree.trace().thread_of(event), tree.trace().start(event))
+                }
+                (_, _, None) => u32::MAX,
+            };
+        }
+        Steps { spans, of_calls }
+    }
+
+    /// All steps, by start.
+    pub fn spans(&self) -> &[StepSpan] {
+        &self.spans
+    }
+
+    /// A step.
+    pub fn span(&self, step: StepId) -> &StepSpan {
+        &self.spans[step.index()]
+    }
+
+    /// Number of steps.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether the trace has no steps.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The step in which a call was made; for a GPU event the step in which it was launched.
+    pub fn step(&self, call: CallId) -> Option<StepId> {
+        Some(self.of_calls[call.index()]).filter(|&step| step != u32::MAX).map(StepId)
+    }
+}
+
+fn step_spans(tree: &CallTree<'_>) -> Vec<StepSpan> {
+    let found = annotations(tree.trace());
+    let batches = outermost_batches(&found);
+    let mut spans: Vec<StepSpan> = match tree.steps() {
+        [] => batches.iter().map(|(annotation, batch)| batch_step(annotation, batch)).collect(),
+        steps => steps
+            .iter()
+            .map(|step| {
+                let thread = tree.trace().thread_of(step.event);
+                let mut span = batch_totals(&batches, thread, step.start, step.end);
+                (span.event, span.number) = (step.event, Some(step.number));
+                span
+            })
+            .collect(),
+    };
+    spans.sort_by_key(|span| (span.start, span.event));
+    spans
+}
+
+/// Batches that no batch of their thread holds: engines nest their own names for one pass.
+fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
+    let mut outermost: Vec<(Annotation, Batch)> = Vec::new();
+    for annotation in found {
+        let Meaning::Batch(batch) = annotation.meaning else { continue };
+        let nested = outermost.last().is_some_and(|(last, _)| {
+            last.thread == annotation.thread && annotation.start < last.end
+        });
+        if !nested {
+            outermost.push((*annotation, batch));
+        }
+    }
+    outermost
+}
+
+fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
+    StepSpan {
+        event: annotation.event,
+        thread: annotation.thread,
+        start: annotation.start,
+        end: annotation.end,
+        number: None,
+        phase: Some(batch.phase),
+        tokens: batch.tokens,
+        requests: Some(batch.requests),
+    }
+}
+
+/// A span with what its batches add up to.
+fn batch_totals(
+    batches: &[(Annotation, Batch)],
+    thread: ThreadId,
+    start: Nanos,
+    end: Nanos,
+) -> StepSpan {
+    let inside = |annotation: &Annotation| (start..end).contains(&annotation.start);
+    let within: Vec<&Batch> = batches
+        .iter()
+        .filter(|(annotation, _)| inside(annotation))
+        .map(|(_, batch)| batch)
+        .collect();
+    let first = within.first();
+    StepSpan {
+        event: EventId(0),
+        thread,
+        start,
+        end,
+        number: None,
+        phase: first
+            .map(|batch| batch.phase)
+            .filter(|&phase| within.iter().all(|batch| batch.phase == phase)),
+        tokens: first.and_then(|_| within.iter().map(|batch| batch.tokens).sum()),
+        requests: first.map(|_| within.iter().map(|batch| batch.requests).sum()),
+    }
+}
+
+/// Finds the step that a moment of a thread falls into.
+struct Finder<'a> {
+    spans: &'a [StepSpan],
+    /// The steps of each thread by start; one list for all where one thread holds them all.
+    lists: Vec<Vec<u32>>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(spans: &'a [StepSpan], threads: usize) -> Self {
+        let shared = spans.windows(2).all(|pair| pair[0].thread == pair[1].thread);
+        let mut lists = vec![Vec::new(); if shared { 1 } else { threads }];
+        for (at, span) in spans.iter().enumerate() {
+            let list = if shared { 0 } else { span.thread.index() };
+            lists[list].push(at as u32);
+        }
+        Finder { spans, lists }
+    }
+
+    fn at(&self, thread: ThreadId, moment: Nanos) -> u32 {
+        let list = if self.lists.len() == 1 { 0 } else { thread.index() };
+        let list = &self.lists[list];
+        let after = list.partition_point(|&at| self.spans[at as usize].start <= moment);
+        let step = list[..after].last().copied();
+        step.filter(|&at| moment < self.spans[at as usize].end).unwrap_or(u32::MAX)
+    }
+}

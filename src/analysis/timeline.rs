@@ -1,0 +1,132 @@
+//! Events that belong to groups → how much of the time each group has kept busy or idle.
+//!
+//! ```text
+//! begin        ├─ a ──┤   ├─ b ─────┤                end
+//!                 ├─ c ────┤
+//! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
+//! ```
+//! Each moment between begin and end goes to exactly one group: a busy moment to the group of the
+//! event that covered it first, a gap to the group of the event that ends it (that is what was
+//! waited for), the rest to the group of the last event. So the walls of all groups add up.
+
+use crate::trace::Nanos;
+
+/// What an event on the timeline is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// It computes.
+    Compute,
+    /// It copies or sets memory.
+    Copy,
+    /// It communicates with other ranks.
+    Communication,
+}
+
+/// An event on the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Occupied {
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    /// Which group it belongs to.
+    pub(super) group: usize,
+    pub(super) activity: Activity,
+}
+
+/// What a group has of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Share {
+    pub(super) busy: Nanos,
+    pub(super) idle: Nanos,
+    /// Communication while nothing computed.
+    pub(super) exposed: Nanos,
+}
+
+/// Divides the time from `begin` to `end`, which holds all events, among `groups` groups.
+pub(super) fn divide(
+    begin: Nanos,
+    end: Nanos,
+    mut events: Vec<Occupied>,
+    groups: usize,
+) -> Vec<Share> {
+    events.sort_by_key(|event| (event.start, event.end, event.group));
+    let mut shares = vec![Share::default(); groups];
+    let mut reached = begin;
+    for event in &events {
+        let share = &mut shares[event.group];
+        share.idle += (event.start - reached).max(Nanos::ZERO);
+        share.busy += (event.end - event.start.max(reached)).max(Nanos::ZERO);
+        reached = reached.max(event.end);
+    }
+    if let Some(last) = events.last() {
+        shares[last.group].idle += (end - reached).max(Nanos::ZERO);
+    }
+    expose(&events, &mut shares);
+    shares
+}
+
+/// Adds the communication that no computation covers.
+fn expose(events: &[Occupied], shares: &mut [Share]) {
+    let computing = union(events.iter().filter(|event| event.activity == Activity::Compute));
+    let mut reached = Nanos(i64::MIN / 2);
+    for event in events.iter().filter(|event| event.activity == Activity::Communication) {
+        let (start, end) = (event.start.max(reached), event.end);
+        if start < end {
+            shares[event.group].exposed += end - start - covered(&computing, start, end);
+        }
+        reached = reached.max(end);
+    }
+}
+
+/// The union of spans in order of start, as disjoint spans.
+fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> {
+    let mut spans: Vec<(Nanos, Nanos)> = Vec::new();
+    for event in events {
+        match spans.last_mut().filter(|last| event.start <= last.1) {
+            Some(last) => last.1 = last.1.max(event.end),
+            None => spans.push((event.start, event.end)),
+        }
+    }
+    spans
+}
+
+/// How much of `start..end` the disjoint spans cover.
+fn covered(spans: &[(Nanos, Nanos)], start: Nanos, end: Nanos) -> Nanos {
+    let first = spans.partition_point(|span| span.1 <= start);
+    spans[first..]
+        .iter()
+        .take_while(|span| span.0 < end)
+        .map(|span| span.1.min(end) - span.0.max(start))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Activity::{Communication, Compute};
+
+    fn event(start: i64, end: i64, group: usize, activity: Activity) -> Occupied {
+        Occupied { start: Nanos(start), end: Nanos(end), group, activity }
+    }
+
+    #[test]
+    fn every_moment_goes_to_one_group() {
+        let events =
+            vec![event(10, 20, 0, Compute), event(15, 30, 1, Compute), event(40, 50, 0, Compute)];
+        let shares = divide(Nanos(0), Nanos(60), events, 2);
+        assert_eq!((shares[0].busy, shares[0].idle), (Nanos(20), Nanos(30)));
+        assert_eq!((shares[1].busy, shares[1].idle), (Nanos(10), Nanos(0)));
+    }
+
+    #[test]
+    fn communication_is_exposed_where_nothing_computes() {
+        let events = vec![
+            event(0, 30, 0, Communication),
+            event(10, 15, 1, Compute),
+            event(20, 40, 1, Communication),
+            event(38, 50, 1, Compute),
+        ];
+        let shares = divide(Nanos(0), Nanos(50), events, 2);
+        assert_eq!(shares[0].exposed, Nanos(25));
+        assert_eq!(shares[1].exposed, Nanos(8));
+    }
+}

@@ -1,0 +1,60 @@
+//! The ranks of a fleet as text, CSV, JSON or Markdown.
+
+use super::diff::Format;
+use std::io::{self, Write};
+use tracetree::report::{RankRow, rank_objects, write_json, write_rank_table};
+use tracetree::{PerSide, Side};
+
+pub(super) fn print(rows: &[RankRow], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Text => text(rows, out),
+        Format::Csv => write_rank_table(rows, out),
+        Format::Json => write_json(&rank_objects(rows), out),
+        Format::Md => markdown(rows, out),
+    }
+}
+
+const TITLES: [&str; 6] =
+    ["rank", "GPU ms trace1", "GPU ms trace2", "difference", "waits ms trace1", "waits ms trace2"];
+
+fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
+    let line = |out: &mut dyn Write, cells: &[String]| -> io::Result<()> {
+        write!(out, "{:<16}", cells[0])?;
+        for cell in &cells[1..] {
+            write!(out, " {cell:>15}")?;
+        }
+        writeln!(out)
+    };
+    line(out, &TITLES.map(str::to_owned))?;
+    for row in rows {
+        line(out, &cells(row))?;
+    }
+    for side in Side::BOTH {
+        for row in rows.iter().filter(|row| row.is_straggler[side]) {
+            writeln!(out, "{}: the other ranks wait for {}", side.label(), row.folder)?;
+        }
+    }
+    Ok(())
+}
+
+fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", TITLES.join(" | "))?;
+    writeln!(out, "|{}", "---|".repeat(TITLES.len()))?;
+    for row in rows {
+        writeln!(out, "| {} |", cells(row).join(" | "))?;
+    }
+    Ok(())
+}
+
+fn cells(row: &RankRow) -> Vec<String> {
+    let PerSide { baseline, candidate } = row.totals.map(|totals| totals.time);
+    let waits = row.waits.map(|wait| format!("{:.3}", wait.wait.as_millis()));
+    vec![
+        row.folder.clone(),
+        format!("{:.3}", baseline.as_millis()),
+        format!("{:.3}", candidate.as_millis()),
+        format!("{:+.3}", (candidate - baseline).as_millis()),
+        waits.baseline,
+        waits.candidate,
+    ]
+}

@@ -1,0 +1,100 @@
+//! `tracetree info TRACE…`: what is in each trace.
+
+use super::Outcome;
+use super::output::Console;
+use clap::{Args, ValueEnum};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use tracetree::Result;
+use tracetree::analysis::{HeadInfo, TraceInfo};
+use tracetree::report::{
+    write_info_fields, write_info_head, write_info_head_fields, write_info_line, write_json,
+};
+use tracetree::trace::Trace;
+
+#[derive(Args)]
+pub(super) struct InfoArgs {
+    /// The traces.
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// How they are described.
+    #[arg(long, default_value = "text")]
+    format: InfoFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InfoFormat {
+    /// A line for each trace; with -v all that is known.
+    Text,
+    /// A list with an object for each trace.
+    Json,
+}
+
+pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
+    match (args.format, args.traces.as_slice()) {
+        (InfoFormat::Text, [path]) => describe_one(path, console)?,
+        (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
+        (InfoFormat::Json, _) => {
+            let infos = read_all(&args.traces)?;
+            console.print(|out| write_json(&infos, out))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The head of a large file shows at once, long before its events are read. Standard input can be
+/// read only once.
+fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
+    let early = match path == Path::new("-") {
+        true => None,
+        false => Some(HeadInfo::of(&Trace::read_header(path)?)),
+    };
+    print_name(&path.display().to_string(), console)?;
+    if let Some(early) = &early {
+        print_head(early, console)?;
+    }
+    let info = read(path)?;
+    // Some files tell of their devices only behind the events.
+    if early.as_ref() != Some(&info.head) {
+        print_head(&info.head, console)?;
+    }
+    print_rest(&info, console)
+}
+
+fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
+    for info in read_all(paths)? {
+        print_name(&info.path, console)?;
+        print_head(&info.head, console)?;
+        print_rest(&info, console)?;
+    }
+    Ok(())
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<TraceInfo>> {
+    paths.par_iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Result<TraceInfo> {
+    let trace = Trace::read(path)?;
+    let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
+}
+
+fn print_name(name: &str, console: &mut Console) -> Result<()> {
+    let end = if console.is_verbose() { "\n" } else { "" };
+    console.print(|out| write!(out, "{name}{end}"))
+}
+
+fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
+    match console.is_verbose() {
+        true => console.print(|out| write_info_head_fields(head, out)),
+        false => console.print(|out| write_info_head(head, out)),
+    }
+}
+
+fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
+    match console.is_verbose() {
+        true => console.print(|out| write_info_fields(info, out)),
+        false => console.print(|out| write_info_line(info, out)),
+    }
+}

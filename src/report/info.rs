@@ -1,0 +1,156 @@
+//! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
+
+use crate::analysis::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+use std::io::{self, Write};
+
+/// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
+/// the head tells nothing.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
+    let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
+    if head.devices.len() > 1 {
+        parts.push(format!("{} more kinds of device", head.devices.len() - 1));
+    }
+    parts.extend(rank(head));
+    match parts.is_empty() {
+        true => Ok(()),
+        false => write!(out, " · {}", parts.join(", ")),
+    }
+}
+
+/// Writes the second half of the line about a trace: what its events tell.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, " · {} · {} events", info.platform.vendor.label(), info.events)?;
+    write!(out, ", {} on GPU", info.gpu_events)?;
+    write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
+    if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
+        write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
+    }
+    let counts = [(info.steps, "steps"), (info.batches, "batches")];
+    for (count, name) in counts.into_iter().filter(|(count, _)| *count > 0) {
+        write!(out, " · {count} {name}")?;
+    }
+    for names in [info.phases.clone(), present(&info.contents)] {
+        if !names.is_empty() {
+            write!(out, " · {}", names.join(" "))?;
+        }
+    }
+    writeln!(out)
+}
+
+/// Writes what the head of a trace tells, a field a line.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_head_fields(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
+    for (at, info) in head.devices.iter().enumerate() {
+        field(out, if at == 0 { "devices" } else { "" }, &device(info))?;
+    }
+    let versions: Vec<String> = head.versions.iter().map(|(key, v)| format!("{key} {v}")).collect();
+    optional_field(out, "versions", &versions.join(", "))?;
+    optional_field(out, "rank", &rank(head).unwrap_or_default())?;
+    optional_field(out, "options", &head.options.join(", "))
+}
+
+/// Writes what the events of a trace tell, a field a line.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
+    let size = info.file_bytes.map_or_else(String::new, |bytes| format!("{}, ", megabytes(bytes)));
+    field(out, "size", &format!("{size}unpacked {}", megabytes(info.unpacked_bytes)))?;
+    let evidence = info.platform.evidence.join(", ");
+    field(out, "platform", &format!("{} ({evidence})", info.platform.vendor.label()))?;
+    field(out, "events", &format!("{}: {}", info.events, counts(&info.categories)))?;
+    optional_field(out, "left out", &counts(&info.left_out))?;
+    let gpu = format!(
+        "{} events, {:.3} us, {:.3} us busy",
+        info.gpu_events, info.gpu_time_us, info.gpu_busy_us
+    );
+    field(out, "GPU", &gpu)?;
+    if let Some(share) = info.launched_share {
+        field(
+            out,
+            "launches",
+            &format!("in the trace for {:.1} % of the GPU time", 100.0 * share),
+        )?;
+    }
+    field(out, "span", &format!("{:.3} us", info.span_us))?;
+    field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;
+    optional_field(out, "phases", &info.phases.join(", "))?;
+    field(out, "has", &present(&info.contents).join(", "))?;
+    field(out, "has not", &absent(&info.contents).join(", "))?;
+    for note in &info.notes {
+        let hint = if note.hint.is_empty() { "" } else { ": " };
+        field(out, note.code, &format!("{}{hint}{}", note.message, note.hint))?;
+    }
+    Ok(())
+}
+
+fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "  {name:<10} {value}")
+}
+
+fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    if value.is_empty() { Ok(()) } else { field(out, name, value) }
+}
+
+/// `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
+fn device(info: &DeviceInfo) -> String {
+    let name = if info.name.is_empty() { "unnamed device" } else { &info.name };
+    let details: Vec<String> = [
+        info.capability.clone(),
+        info.memory_gib.map(|gib| format!("{gib:.1} GiB")),
+        info.multiprocessors.map(|count| format!("{count} SMs")),
+        info.warp_size.map(|size| format!("warp {size}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match details.is_empty() {
+        true => format!("{} x {name}", info.count),
+        false => format!("{} x {name} ({})", info.count, details.join(", ")),
+    }
+}
+
+fn rank(head: &HeadInfo) -> Option<String> {
+    let of = head.world_size.map_or_else(String::new, |size| format!(" of {size}"));
+    let rank = head.rank?;
+    match head.backend.as_str() {
+        "" => Some(format!("rank {rank}{of}")),
+        backend => Some(format!("rank {rank}{of} over {backend}")),
+    }
+}
+
+fn counts(list: &[CategoryCount]) -> String {
+    let texts: Vec<String> =
+        list.iter().map(|kind| format!("{} {}", kind.count, kind.category)).collect();
+    texts.join(", ")
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.2} MB", bytes as f64 / 1e6)
+}
+
+fn present(contents: &Contents) -> Vec<&'static str> {
+    named(contents).into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+}
+
+fn absent(contents: &Contents) -> Vec<&'static str> {
+    named(contents).into_iter().filter(|(has, _)| !*has).map(|(_, name)| name).collect()
+}
+
+fn named(contents: &Contents) -> [(bool, &'static str); 5] {
+    [
+        (contents.shapes, "shapes"),
+        (contents.stacks, "stacks"),
+        (contents.modules, "modules"),
+        (contents.graphs, "graphs"),
+        (contents.annotations, "annotations"),
+    ]
+}
