@@ -299,15 +299,15 @@ fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
     };
     for pair in [REAL_PAIRS[1], REAL_PAIRS[3]] {
         let Some(traces) = real_pair(pair) else { return };
-        let there = compare(&traces, AnalysisOptions::default(), |analysis| verdicts(analysis));
+        let there = compare(&traces, AnalysisOptions::default(), verdicts);
         let mut back =
-            compare(&traces.swap(), AnalysisOptions::default(), |analysis| verdicts(analysis));
+            compare(&traces.swap(), AnalysisOptions::default(), verdicts);
         assert!(there.values().any(|verdict| verdict.is_change()), "{pair:?}");
         back.values_mut().for_each(|verdict| *verdict = turned(*verdict));
         assert_eq!(there, back, "{pair:?}");
     }
     let Some(same) = real_pair([REAL_PAIRS[1][0]; 2]) else { return };
-    let verdicts = compare(&same, AnalysisOptions::default(), |analysis| verdicts(analysis));
+    let verdicts = compare(&same, AnalysisOptions::default(), verdicts);
     assert!(verdicts.values().all(|verdict| *verdict == Verdict::Similar));
 }
 
