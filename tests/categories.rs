@@ -404,3 +404,23 @@ fn stacks_are_taken_where_the_kernel_was_launched() {
     assert_eq!(stacks(1), all[..1]);
     assert_eq!(stacks(0), []);
 }
+
+#[test]
+fn stacks_of_two_instances_of_a_module_are_one() {
+    let json = TraceBuilder::cuda()
+        .thread("main", |t| {
+            for at in 0..2 {
+                t.module(&format!("Linear_{at}"), |t| {
+                    let built_in = format!("<built-in method linear of object at 0x7f00{at}>");
+                    t.frame(&built_in, |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
+                });
+            }
+        })
+        .json();
+    compare_json(&json, &json, AnalysisOptions::default().stacks(9), |analysis| {
+        let stacks = analysis.stacks(&analysis.by_kernel()[0].tally.events).baseline;
+        assert_eq!(stacks.len(), 1);
+        assert_eq!(stacks[0].count, 2);
+        assert_eq!(stacks[0].frames, ["nn.Module: Linear", "<built-in method linear of object"]);
+    });
+}

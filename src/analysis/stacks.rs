@@ -3,6 +3,8 @@
 //! A stack is taken at *launch* time on the launching thread: the frames above the launch in the call
 //! tree. What Python does while the GPU runs the kernel is something else. Traces of 2021 have no
 //! frames, but a text at the op, innermost frame first.
+//!
+//! Two stacks are one if they differ in addresses of objects and numbers of module instances only.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -56,13 +58,25 @@ fn frames<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
     let mut frames: Vec<&str> = tree
         .ancestors(call)
         .filter(|&above| tree.kind(above) == CallKind::Frame)
-        .map(|above| tree.name(above))
+        .map(|above| lasting_name(tree.name(above)))
         .collect();
     if frames.is_empty() {
         frames = recorded_frames(tree, call).unwrap_or_default();
     }
     frames.reverse();
     frames
+}
+
+/// A frame's name without the number of the module instance and the address of an object: stacks
+/// that differ in nothing else are one. Line numbers stay: they are another place.
+fn lasting_name(name: &str) -> &str {
+    if name.starts_with("nn.Module: ") {
+        let stem = name.rsplit_once('_');
+        return stem
+            .filter(|(_, number)| number.parse::<u64>().is_ok())
+            .map_or(name, |(stem, _)| stem);
+    }
+    name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
 /// `a.py(1): f;b.py(2): main` of the nearest op that has one.
