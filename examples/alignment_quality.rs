@@ -1,12 +1,13 @@
 //! Traces → a table: for each known change, how much of the truth the alignment finds.
 //!
 //! ```text
-//! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--only TEXT]
+//! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--only TEXT] [--wrong N]
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
 //! changed copy, with and without Python frames. Columns: precision and recall of the UID map for
 //! calls on the GPU path and for all host calls, then the share of the GPU path's pairs that are
-//! right to the event. `--only` takes the changes whose name contains the text.
+//! right to the event. `--only` takes the changes whose name contains the text; `--wrong` shows the
+//! first wrong entries of each map.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -14,13 +15,13 @@ mod support;
 use std::io::{Error, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use support::bench::{Mode, measure};
+use support::bench::{Mode, Trial};
 use support::changes::Change;
 use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
 
-const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--only TEXT]";
+const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--only TEXT] [--wrong N]";
 
 /// What to measure.
 #[derive(Debug, Default)]
@@ -28,6 +29,7 @@ struct Request {
     traces: Vec<String>,
     seed: u64,
     only: String,
+    wrong: usize,
 }
 
 fn main() -> ExitCode {
@@ -44,12 +46,11 @@ impl Request {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Request, Error> {
         let mut request = Request { seed: 1, ..Request::default() };
         while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| Error::other(USAGE));
             match argument.as_str() {
-                "--seed" => {
-                    let seed = arguments.next().and_then(|text| text.parse().ok());
-                    request.seed = seed.ok_or_else(|| Error::other(USAGE))?;
-                }
-                "--only" => request.only = arguments.next().ok_or_else(|| Error::other(USAGE))?,
+                "--seed" => request.seed = value()?.parse().map_err(Error::other)?,
+                "--wrong" => request.wrong = value()?.parse().map_err(Error::other)?,
+                "--only" => request.only = value()?,
                 _ => request.traces.push(argument),
             }
         }
@@ -70,9 +71,12 @@ fn run(request: &Request) -> Result<(), Error> {
         )?;
         for change in Change::all().iter().filter(|change| change.label().contains(&request.only)) {
             for &mode in Mode::of(&recording) {
-                let scores =
-                    measure(&recording, change, mode, request.seed).map_err(Error::other)?;
-                print_row(&mut out, change, mode, scores)?;
+                let trial =
+                    Trial::run(&recording, change, mode, request.seed).map_err(Error::other)?;
+                print_row(&mut out, change, mode, trial.as_ref().map(Trial::scores))?;
+                for entry in trial.iter().flat_map(|trial| trial.wrong(request.wrong)) {
+                    writeln!(out, "{entry}")?;
+                }
             }
         }
         writeln!(out)?;

@@ -1,10 +1,10 @@
-//! Writes the generated pair of `examples/traces`: one ResNet training, recorded on two platforms.
+//! Writes the generated traces of this repository: the ResNet pair of `examples/traces`, and the
+//! small pairs of `tests/fixtures` that show one phenomenon of lowering each.
 //!
 //! ```text
-//! cargo run --example make_traces [-- DIR]
+//! cargo run --example make_traces [-- ROOT]
 //! ```
-//! writes `resnet.rocm.json.gz` and `resnet.cuda.json.gz` to DIR (`examples/traces`). The same
-//! version of the generator writes the same bytes.
+//! writes below ROOT (`.`). The same version of the generator writes the same bytes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -12,7 +12,8 @@ mod support;
 use flate2::{Compression, GzBuilder};
 use std::fs;
 use std::io::{Result, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use support::fixtures::FIXTURES;
 use support::resnet;
 use support::trace_builder::Platform;
 
@@ -20,16 +21,24 @@ use support::trace_builder::Platform;
 const STEPS: u32 = 3;
 
 fn main() -> Result<()> {
-    let folder =
-        std::env::args().nth(1).map_or_else(|| PathBuf::from("examples/traces"), PathBuf::from);
-    fs::create_dir_all(&folder)?;
+    let root = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
     for (name, platform) in [("resnet.rocm", Platform::Rocm), ("resnet.cuda", Platform::Cuda)] {
         let json = resnet::training(platform, STEPS).json();
-        let path = folder.join(format!("{name}.json.gz"));
-        fs::write(&path, packed(&json)?)?;
-        writeln!(std::io::stdout(), "{}: {} bytes of JSON", path.display(), json.len())?;
+        write_file(&root.join("examples/traces"), &format!("{name}.json.gz"), &packed(&json)?)?;
+    }
+    for fixture in &FIXTURES {
+        let folder = root.join("tests/fixtures").join(fixture.folder);
+        write_file(&folder, "baseline.json", (fixture.baseline)().as_bytes())?;
+        write_file(&folder, "candidate.json", (fixture.candidate)().as_bytes())?;
     }
     Ok(())
+}
+
+fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(name);
+    fs::write(&path, bytes)?;
+    writeln!(std::io::stdout(), "{}: {} bytes", path.display(), bytes.len())
 }
 
 /// Gzip without a name or a time, so that equal text gives equal bytes.

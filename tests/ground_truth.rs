@@ -1,80 +1,207 @@
 //! Traces changed in a known way → how much of the truth the UID map finds.
+//!
+//! The generated traces run always, the real ones where `TRACETREE_TRACES` names their folder.
 
 mod support;
 
+use std::path::Path;
+use support::bench::{Mode, Trial};
 use support::changes::Change;
 use support::files::{real_traces, unpacked};
-use support::recording::{Forest, Recording};
-use support::score::Truth;
+use support::recording::{Forest, Kind, Recording};
+use support::resnet::training;
+use support::score::{Score, Truth};
 use support::splitmix::SplitMix;
-use support::trace_builder::TraceBuilder;
+use support::trace_builder::{Platform, TraceBuilder};
 
-/// The nearest event above that `keep` knows.
-fn nearest(forest: &Forest, mut at: usize, keep: impl Fn(usize) -> bool) -> Option<usize> {
-    while let Some(parent) = forest.parents[at] {
-        if keep(parent) {
-            return Some(parent);
-        }
-        at = parent;
-    }
-    None
+/// Least precision and recall of a single change, and of several at once.
+const SINGLE: f64 = 0.995;
+const SEVERAL: f64 = 0.99;
+
+/// Changes that the alignment does not yet meet the goal on, each with what it must not fall
+/// below on any trace of these tests. Raise a floor when the alignment gets better.
+const OPEN: [(&str, f64); 9] = [
+    ("5 % of the ops unwrapped", 0.96),
+    ("5 % of the ops wrapped", 0.89),
+    ("5 % ops inserted", 0.99),
+    ("5 % of the ops renamed", 0.99),
+    ("5 % neighbours swapped", 0.96),
+    ("a third of the steps repeated", 0.82),
+    ("a thread split in two", 0.99),
+    ("several at once", 0.98),
+    ("several on another platform", 0.94),
+];
+
+/// One real trace of each kind; `MANIFEST.md` beside them tells what they are.
+const REAL: [&str; 15] = [
+    "mi300_h100/vit.mi300.json.gz",
+    "mi300_h100/bert.h100.json.gz",
+    "mi300_h100/timesformer.h100.json.gz",
+    "training/resnet_act_checkpoint.mi300.json.gz",
+    "training/resnet50_ddp.a100.json.gz",
+    "training/compiled_graphs.v100.json.gz",
+    "inference/vllm_decode_graph.mi300.json.gz",
+    "inference/vllm_prefill_decode_piecewise.mi300.json.gz",
+    "inference/vllm_eager.b200.json.gz",
+    "inference/torch_compile_triton.mi300.json.gz",
+    "odd/minitoy.mi250.json.gz",
+    "odd/gpu_only.mi210.json.gz",
+    "old/resnet50_2021.num_workers_4.json.gz",
+    "cpu/cnn.pt.trace.json.gz",
+    "cpu/tfm.pt.trace.json.gz",
+];
+
+fn generated(platform: Platform) -> Recording {
+    Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
-/// True partners stand below true partners, but for what was added or removed between.
-fn count_misplaced(baseline: &Recording, candidate: &Recording) -> usize {
-    let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
-    let truth = Truth::between(baseline, candidate);
-    let mut partner = vec![None; baseline.events.len()];
-    for pair in truth.pairs() {
-        partner[pair.0.unwrap() as usize] = pair.1;
+/// The lines of all changes on which the alignment of a recording falls short.
+fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
+    let mut lines = Vec::new();
+    for change in Change::all() {
+        let goal = if matches!(change, Change::Several(..)) { SEVERAL } else { SINGLE };
+        let open = OPEN.iter().find(|(label, _)| *label == change.label());
+        let least = open.map_or(goal, |(_, floor)| *floor);
+        for &mode in Mode::of(recording) {
+            let trial = Trial::run(recording, &change, mode, seed).expect("a recording is a trace");
+            let Some(scores) = trial.map(|trial| trial.scores()) else { continue };
+            let short = |score: Score| score.precision().min(score.recall()) < least;
+            if short(scores.gpu_path) || short(scores.host) {
+                lines.push(format!("{name}, {}, {}: {scores:?}", change.label(), mode.label()));
+            }
+        }
     }
-    let is_old = |at: usize| candidate.events[at].origin.is_some();
-    let misplaced = truth.pairs().filter(|pair| {
-        let above = nearest(&one, pair.0.unwrap() as usize, |at| partner[at].is_some());
-        let expected = above.and_then(|at| partner[at]);
-        nearest(&two, pair.1.unwrap() as usize, is_old) != expected.map(|at| at as usize)
-    });
-    misplaced.count()
+    lines
 }
 
 #[test]
-fn real() {
-    let Some(root) = real_traces() else { return };
-    for dir in std::fs::read_dir(root).unwrap() {
-        let dir = dir.unwrap().path();
-        if !dir.is_dir() || dir.ends_with("malformed") {
-            continue;
-        }
-        for f in std::fs::read_dir(dir).unwrap() {
-            let f = f.unwrap().path();
-            if !f.to_string_lossy().ends_with("json.gz") {
-                continue;
-            }
-            let t0 = std::time::Instant::now();
-            let Some(recording) = Recording::read(&unpacked(&f).unwrap()) else {
-                println!("NOT {f:?}");
-                continue;
-            };
-            println!("=== {f:?} {} events, read {:?}", recording.events.len(), t0.elapsed());
-            for change in Change::all() {
-                let t0 = std::time::Instant::now();
-                let Some(changed) = change.apply(&recording, &mut SplitMix::new(1)) else {
-                    println!("  {} n/a", change.label());
-                    continue;
-                };
-                let t1 = t0.elapsed();
-                let truth = Truth::between(&recording, &changed);
-                let t2 = t0.elapsed();
-                println!(
-                    "  {} events {} pairs {} misplaced {} in {:?} {:?}",
-                    change.label(),
-                    changed.events.len(),
-                    truth.pairs().count(),
-                    count_misplaced(&recording, &changed),
-                    t1,
-                    t2
-                );
-            }
+fn known_changes_of_generated_traces_are_found() {
+    for platform in [Platform::Rocm, Platform::Cuda] {
+        let lines = shortfalls(&format!("{platform:?}"), &generated(platform), 1);
+        assert!(lines.is_empty(), "{}", lines.join("\n"));
+    }
+}
+
+#[test]
+fn known_changes_of_real_traces_are_found() {
+    let Some(folder) = real_traces() else {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    };
+    let half = |traces: &[&str]| -> Vec<String> {
+        traces.iter().flat_map(|name| shortfalls(name, &recorded(&folder.join(name)), 1)).collect()
+    };
+    let (even, odd): (Vec<_>, Vec<_>) = REAL.iter().enumerate().partition(|(at, _)| at % 2 == 0);
+    let [even, odd] =
+        [even, odd].map(|list| list.into_iter().map(|(_, &name)| name).collect::<Vec<_>>());
+    let lines = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(&odd));
+        let mut lines = half(&even);
+        lines.extend(other.join().expect("no trace panics"));
+        lines
+    });
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+fn recorded(path: &Path) -> Recording {
+    let bytes = unpacked(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Recording::read(&bytes).unwrap_or_else(|| panic!("{}: no trace", path.display()))
+}
+
+#[test]
+fn a_change_keeps_who_is_below_whom() {
+    let recording = generated(Platform::Rocm);
+    for change in Change::all().iter().filter(|change| **change != Change::SplitThread) {
+        for seed in 1..4 {
+            let changed = change.apply(&recording, &mut SplitMix::new(seed)).unwrap();
+            assert_eq!(misplaced(&recording, &changed), 0, "{}, seed {seed}", change.label());
         }
     }
+}
+
+/// How many true partners do not stand below true partners, but for what was added or removed.
+fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
+    let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
+    let truth = Truth::between(baseline, candidate);
+    let is_old = |at: usize| candidate.events[at].origin.is_some();
+    let pairs = truth.pairs().filter_map(|(one, two)| Some((one? as usize, two? as usize)));
+    let moved = pairs.filter(|&(first, second)| {
+        let above = nearest(&one, first, |at| truth.partner(at as u32).is_some());
+        let expected = above.and_then(|at| truth.partner(at as u32));
+        nearest(&two, second, is_old) != expected.map(|at| at as usize)
+    });
+    moved.count()
+}
+
+/// The nearest event above that `keep` knows.
+fn nearest(forest: &Forest, at: usize, keep: impl Fn(usize) -> bool) -> Option<usize> {
+    std::iter::successors(forest.parents[at], |&above| forest.parents[above]).find(|&at| keep(at))
+}
+
+#[test]
+fn every_change_changes_what_it_says() {
+    let recording = generated(Platform::Cuda);
+    let size = recording.events.len();
+    let changed = |change: &Change| change.apply(&recording, &mut SplitMix::new(7)).unwrap();
+    for change in [
+        Change::DropOps(5.0),
+        Change::UnwrapOps(5.0),
+        Change::DropLaunches(5.0),
+        Change::DropFirstOp,
+    ] {
+        assert!(changed(&change).events.len() < size, "{}", change.label());
+    }
+    for change in
+        [Change::InsertOps(5.0), Change::WrapOps(5.0), Change::RepeatSteps, Change::InsertModule]
+    {
+        assert!(changed(&change).events.len() > size, "{}", change.label());
+    }
+    let renamed = changed(&Change::RenameOps(5.0));
+    let pairs = recording.events.iter().zip(&renamed.events);
+    let ops = recording.events.iter().filter(|event| event.kind == Kind::Op).count();
+    assert_eq!(pairs.filter(|(one, two)| one.name != two.name).count(), (ops + 10) / 20);
+    let apis = changed(&Change::OtherPlatform);
+    assert!(!apis.events.iter().any(|event| event.name.starts_with("cudaLaunch")));
+}
+
+#[test]
+fn the_truth_scores_one_and_a_shifted_map_does_not() {
+    let recording = generated(Platform::Rocm);
+    let changed = Change::DropOps(5.0).apply(&recording, &mut SplitMix::new(3)).unwrap();
+    let truth = Truth::between(&recording, &changed);
+    let exact = truth.score(truth.pairs()).host;
+    assert_eq!((exact.precision(), exact.recall(), exact.exactness()), (1.0, 1.0, 1.0));
+    let shifted = truth.pairs().map(|(one, two)| (one, two.map(|uid| uid + 1)));
+    assert!(truth.score(shifted).host.precision() < 0.2);
+    assert_eq!(truth.score([]).host.recall(), 0.0);
+}
+
+/// Three equal ops; the candidate lacks the second.
+fn one_of_three_dropped() -> Truth {
+    let json = TraceBuilder::cuda().thread("main", |t| {
+        for _ in 0..3 {
+            t.op("aten::relu", |t| t.kernel("relu", 3.0));
+        }
+    });
+    let recording = Recording::read(json.json().as_bytes()).expect("a built trace is a trace");
+    let mut changed = recording.clone();
+    let marked: Vec<bool> = (0..recording.events.len()).map(|at| (3..6).contains(&at)).collect();
+    changed.remove(&marked);
+    Truth::between(&recording, &changed)
+}
+
+#[test]
+fn what_nothing_tells_apart_may_take_each_others_partner() {
+    let truth = one_of_three_dropped();
+    assert_eq!(truth.pairs().collect::<Vec<_>>()[..2], [(Some(0), Some(0)), (Some(1), Some(1))]);
+    let map = [(3, 0), (4, 1), (5, 2), (0, 3), (1, 4), (2, 5)];
+    let score = truth.score(map.map(|(one, two)| (Some(one), Some(two)))).gpu_path;
+    assert_eq!((score.precision(), score.recall(), score.exactness()), (1.0, 1.0, 0.0));
+}
+
+#[test]
+fn a_partner_of_another_kind_is_wrong() {
+    let truth = one_of_three_dropped();
+    let score = truth.score([(Some(0), Some(0)), (Some(3), Some(4)), (Some(6), None)]).gpu_path;
+    assert_eq!((score.pairs, score.right, score.true_pairs), (2, 1, 6));
 }

@@ -89,20 +89,25 @@ fn the_binary_uses_only_the_public_api() {
 /// A crate's types stay behind one door.
 #[test]
 fn each_crate_has_one_door() {
-    let doors = [
-        ("simd_json", "trace"),
-        ("flate2", "trace"),
-        ("zstd", "trace"),
-        ("crc32fast", "trace"),
-        ("indextree", "tree"),
-        ("petgraph", "tree"),
-        ("similar", "diff"),
-        ("csv::", "report"),
-        ("clap", "cli"),
-        ("indicatif", "cli"),
+    // Compressed input comes in through `trace`; the one packed output goes out through `report`.
+    let doors: [(&str, &[&str]); 14] = [
+        ("simd_json", &["trace"]),
+        ("flate2", &["trace", "report"]),
+        ("zstd", &["trace"]),
+        ("crc32fast", &["trace"]),
+        ("indextree", &["tree"]),
+        ("petgraph", &["tree"]),
+        ("similar", &["diff"]),
+        ("csv::", &["report"]),
+        ("askama", &["report"]),
+        ("inferno", &["report"]),
+        ("rust_xlsxwriter", &["report"]),
+        ("clap", &["cli"]),
+        ("indicatif", &["cli"]),
+        ("open::", &["cli"]),
     ];
-    for (name, door) in doors {
-        for module in LAYERS.iter().chain(&["cli"]).filter(|module| **module != door) {
+    for (name, doors) in doors {
+        for module in LAYERS.iter().chain(&["cli"]).filter(|module| !doors.contains(module)) {
             for file in module_files(module) {
                 let text = fs::read_to_string(&file).expect("a readable source file");
                 let used = text.lines().map(str::trim_start).any(|line| {
@@ -110,7 +115,7 @@ fn each_crate_has_one_door() {
                         && line.starts_with("use ")
                         && line.contains(&format!("use {name}"))
                 });
-                assert!(!used, "{} uses {name}, whose door is {door}", file.display());
+                assert!(!used, "{} uses {name}, whose door is {doors:?}", file.display());
             }
         }
     }

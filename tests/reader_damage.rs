@@ -112,6 +112,12 @@ fn text_after_the_end_is_told_and_blanks_are_not() {
 }
 
 #[test]
+fn words_that_json_does_not_know_are_counted_where_they_stand() {
+    let odd = r#"{"metadata": [NaN, {"a": inf}], "traceEvents": [{"ph": "M"}], "otherData": N/A}"#;
+    assert_eq!(repairs(&trace(odd)), "3 × value that is no JSON (NaN, inf, N/A) (first: byte 14)");
+}
+
+#[test]
 fn secrets_are_never_kept() {
     let text = format!(
         r#"{{"metadata": {{"HF_TOKEN": "hf_secret"}}, "env": ["hf_secret"], "traceEvents": [{}]}}"#,

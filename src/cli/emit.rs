@@ -22,7 +22,7 @@ pub(super) struct EmitArgs {
     /// Show report.html in a browser.
     #[arg(long, conflicts_with = "no_html")]
     open: bool,
-    /// Most slices in perfetto.json.gz; those with the least time are left out.
+    /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices)]
     perfetto_slices: usize,
 }

@@ -214,9 +214,19 @@ impl Screen<'_, '_> {
     }
 }
 
-/// A name of a trace for a terminal: one line of at most `room` characters.
+/// A name of a trace for a terminal: one line of at most `room` characters. Of a renamed call both
+/// names are shortened, so that neither hides the other.
 fn fit(name: &str, room: usize) -> String {
-    shorten(&one_line(name), room).into_owned()
+    let name = one_line(name);
+    match name.split_once(" | ") {
+        Some((first, second)) if name.chars().count() > room && room > 8 => {
+            let half = (room - 3) / 2;
+            let first = shorten(first, half.max((room - 3).saturating_sub(second.chars().count())));
+            let rest = room - 3 - first.chars().count();
+            format!("{first} | {}", shorten(second, rest))
+        }
+        Some(_) | None => shorten(&name, room).into_owned(),
+    }
 }
 
 fn pad(text: &str, room: usize) -> String {
@@ -254,4 +264,19 @@ pub(super) fn note_line(note: &SideNote) -> String {
         hint => format!(" ({hint})"),
     };
     format!("{style}{}{style:#}: {side}{}{hint}", note.note.code, one_line(&note.note.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_names_of_a_renamed_call_stay_readable() {
+        assert_eq!(fit("a | b", 20), "a | b");
+        let text =
+            fit("evaluate: MiopenBatchNormBackward0 | evaluate: CudnnBatchNormBackward0", 43);
+        assert_eq!(text, "evaluat…ormBackward0 | evaluat…ormBackward0");
+        assert_eq!(fit("short | a long name with many words", 20), "short | a lo…y words");
+        assert_eq!(fit("a name\nof two lines", 12), "a na… lines");
+    }
 }

@@ -77,13 +77,11 @@ pub struct TraceDiff<'t> {
 impl<'t> TraceDiff<'t> {
     /// Aligns two trees, baseline first.
     pub fn align(trees: PerSide<&'t CallTree<'t>>) -> TraceDiff<'t> {
-        let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
-        let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
         // The search breaks ties by the order of its sides, so it is always run in one order of
         // the two contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
-        let pairing = match in_order(&outlines.baseline, &outlines.candidate) {
-            true => align::align(trees, outlines.as_ref()),
-            false => mirrored(align::align(trees.swap(), outlines.as_ref().swap())),
+        let pairing = match in_order(trees) {
+            true => align_in_order(trees),
+            false => mirrored(align_in_order(trees.swap())),
         };
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
@@ -143,14 +141,32 @@ impl<'t> TraceDiff<'t> {
     }
 }
 
-/// Whether the search takes these contents in this order.
-fn in_order(baseline: &Outline, candidate: &Outline) -> bool {
-    let content = |outline: &Outline| {
-        let hashes: Vec<u64> =
-            outline.roots().iter().map(|&root| outline.exact[root as usize]).collect();
-        (outline.len(), hashes)
+fn align_in_order(trees: PerSide<&CallTree<'_>>) -> align::Pairing {
+    let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
+    let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+    align::align(trees, outlines.as_ref())
+}
+
+/// Whether the search takes these trees in this order: by size, then by what they hold, in text,
+/// because ids depend on which tree is seen first.
+fn in_order(trees: PerSide<&CallTree<'_>>) -> bool {
+    let content = |tree: &CallTree<'_>, call: CallId| {
+        let arguments = tree.arguments(call).copied().unwrap_or_default();
+        let text = |id| tree.trace().text(id).to_owned();
+        let texts =
+            [arguments.dims, arguments.types, arguments.concrete, arguments.strides].map(text);
+        (tree.kind(call), tree.name(call).to_owned(), tree.size(call), texts)
     };
-    (content(baseline), &baseline.exact) <= (content(candidate), &candidate.exact)
+    let (baseline, candidate) = (trees.baseline, trees.candidate);
+    let lengths = baseline.len().cmp(&candidate.len());
+    let contents = baseline.calls().zip(candidate.calls()).map(|(a, b)| {
+        // Most calls of two runs agree, so names are compared before anything is copied.
+        let names = baseline.name(a).cmp(candidate.name(b));
+        names.then_with(|| content(baseline, a).cmp(&content(candidate, b)))
+    });
+    lengths
+        .then_with(|| contents.into_iter().find(|order| order.is_ne()).unwrap_or(lengths))
+        .is_le()
 }
 
 fn mirrored(pairing: align::Pairing) -> align::Pairing {

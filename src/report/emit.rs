@@ -57,12 +57,12 @@ impl FromStr for Emit {
 pub struct ReportOptions {
     /// The formats; order and repetition do not matter.
     pub emits: Vec<Emit>,
-    /// Most slices in `perfetto.json.gz`, both traces together.
+    /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
     pub perfetto_slices: usize,
 }
 
 impl Default for ReportOptions {
-    /// A page and a text to paste; 200,000 slices where a Perfetto file is asked for.
+    /// A page and a text to paste; 200,000 nodes where a Perfetto file is asked for.
     fn default() -> ReportOptions {
         ReportOptions { emits: vec![Emit::Html, Emit::Markdown], perfetto_slices: 200_000 }
     }

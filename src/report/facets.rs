@@ -1,19 +1,20 @@
 //! Rows → what they can be grouped and filtered by: step, module, and whatever tables add later.
 
-use crate::analysis::{Analysis, Row};
+use crate::analysis::Analysis;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A property by which rows fall into a few groups.
+/// A property by which rows fall into a few groups, with its value for each row.
 pub(super) struct Facet {
     /// The name in links and scripts.
     pub(super) key: &'static str,
     /// The name for people.
     pub(super) title: &'static str,
+    /// By row; empty where a row has none.
+    pub(super) values: Vec<String>,
     order: Order,
-    value: fn(&Analysis<'_>, &Row) -> String,
 }
 
 /// In which order the groups of a facet are shown.
@@ -34,23 +35,37 @@ pub(super) struct Group {
     pub(super) time: PerSide<Nanos>,
 }
 
-/// A facet is shown where its rows have at least two values; one line here adds one.
-static FACETS: [Facet; 2] = [
-    Facet {
-        key: "step",
-        title: "step",
-        order: Order::Number,
-        value: |analysis, row| {
-            analysis.step_of(row).map_or_else(String::new, |step| step.to_string())
-        },
-    },
-    Facet {
-        key: "module",
-        title: "module class",
-        order: Order::Time,
-        value: |analysis, row| class_of(analysis.module_of(row)).to_owned(),
-    },
+/// How a facet is made: its names, its order, and the values of all rows.
+struct Recipe(&'static str, &'static str, Order, fn(&Analysis<'_>) -> Vec<String>);
+
+/// A line here adds a facet to the page and to the Markdown file.
+const RECIPES: [Recipe; 2] = [
+    Recipe("step", "step", Order::Number, steps),
+    Recipe("module", "module class", Order::Time, module_classes),
 ];
+
+/// The facets by which the rows of an analysis have at least two values.
+pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Facet> {
+    RECIPES
+        .iter()
+        .map(|&Recipe(key, title, order, values)| Facet {
+            key,
+            title,
+            order,
+            values: values(analysis),
+        })
+        .filter(|facet| facet.values.windows(2).any(|pair| pair[0] != pair[1]))
+        .collect()
+}
+
+fn steps(analysis: &Analysis<'_>) -> Vec<String> {
+    let step = |row| analysis.step_of(row).map_or_else(String::new, |step| step.to_string());
+    analysis.rows().iter().map(step).collect()
+}
+
+fn module_classes(analysis: &Analysis<'_>) -> Vec<String> {
+    analysis.rows().iter().map(|row| class_of(analysis.module_of(row)).to_owned()).collect()
+}
 
 /// A module without the number of its instance: `Linear_12` is a `Linear`.
 fn class_of(module: &str) -> &str {
@@ -60,30 +75,13 @@ fn class_of(module: &str) -> &str {
     }
 }
 
-/// The facets of an analysis that tell rows apart.
-pub(super) fn of(analysis: &Analysis<'_>) -> Vec<&'static Facet> {
-    FACETS.iter().filter(|facet| facet.tells_apart(analysis)).collect()
-}
-
 impl Facet {
-    /// The value of one row.
-    pub(super) fn value(&self, analysis: &Analysis<'_>, row: &Row) -> String {
-        (self.value)(analysis, row)
-    }
-
-    fn tells_apart(&self, analysis: &Analysis<'_>) -> bool {
-        let mut values = analysis.rows().iter().map(|row| self.value(analysis, row));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    }
-
     /// The rows grouped by value; they add up to the account.
     pub(super) fn groups(&self, analysis: &Analysis<'_>) -> Vec<Group> {
-        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-        for row in analysis.rows() {
-            let value = self.value(analysis, row);
-            let group = groups.entry(value.clone()).or_insert_with(|| Group {
-                value,
+        let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+        for (row, value) in analysis.rows().iter().zip(&self.values) {
+            let group = groups.entry(value).or_insert_with(|| Group {
+                value: value.clone(),
                 rows: 0,
                 time: PerSide::default(),
             });
@@ -95,7 +93,7 @@ impl Facet {
         match self.order {
             Order::Number => groups.sort_by_key(|group| group.value.parse().unwrap_or(u64::MAX)),
             Order::Time => {
-                groups.sort_by_key(|group| Reverse(group.time.baseline.max(group.time.candidate)))
+                groups.sort_by_key(|group| Reverse(group.time.baseline.max(group.time.candidate)));
             }
         }
         groups

@@ -1,7 +1,9 @@
 //! The events of one trace as columns: one entry for each event that takes part in a comparison.
 
+use super::category::Category;
 use super::header::Header;
 use super::notes::Notes;
+use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
 use super::time::Nanos;
 
@@ -39,54 +41,6 @@ impl ArgumentsId {
     /// Position among the argument records of its trace.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// What kind of event it is; both eras of Kineto's category names are folded into these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Category {
-    /// `cpu_op` (2021: `Operator`).
-    CpuOp,
-    /// `python_function`: a Python frame, or an `nn.Module: …` call.
-    PythonFunction,
-    /// `cuda_runtime`, `cuda_driver`, `hip_runtime`, … (2021: `Runtime`): a host call into the GPU runtime.
-    Runtime,
-    /// `kernel` (2021: `Kernel`).
-    Kernel,
-    /// `gpu_memcpy` (2021: `Memcpy`).
-    Memcpy,
-    /// `gpu_memset` (2021: `Memset`).
-    Memset,
-    /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
-    UserAnnotation,
-    /// `gpu_user_annotation`: the same interval as the GPU saw it.
-    GpuUserAnnotation,
-}
-
-impl Category {
-    /// Whether the event ran on the GPU and its time counts: kernel, memcpy or memset.
-    pub fn is_gpu(self) -> bool {
-        matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
-    }
-
-    /// Whether the event is a call on a host thread and so part of the call tree.
-    pub fn is_host_call(self) -> bool {
-        matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
-    }
-
-    /// The name that current Kineto gives this category.
-    pub fn label(self) -> &'static str {
-        match self {
-            Category::CpuOp => "cpu_op",
-            Category::PythonFunction => "python_function",
-            Category::Runtime => "cuda_runtime",
-            Category::Kernel => "kernel",
-            Category::Memcpy => "gpu_memcpy",
-            Category::Memset => "gpu_memset",
-            Category::UserAnnotation => "user_annotation",
-            Category::GpuUserAnnotation => "gpu_user_annotation",
-        }
     }
 }
 
@@ -163,54 +117,6 @@ pub enum FlowEnd {
     Start,
     /// `ph: t` or `ph: f`.
     Finish,
-}
-
-/// A column that few events fill: sorted by event, found by binary search.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sparse<T> {
-    events: Vec<EventId>,
-    values: Vec<T>,
-}
-
-impl<T> Default for Sparse<T> {
-    fn default() -> Self {
-        Sparse { events: Vec::new(), values: Vec::new() }
-    }
-}
-
-impl<T> Sparse<T> {
-    /// Appends a value; events come in rising order.
-    pub(crate) fn push(&mut self, event: EventId, value: T) {
-        debug_assert!(self.events.last().is_none_or(|&last| last < event));
-        self.events.push(event);
-        self.values.push(value);
-    }
-
-    /// Makes room for `count` more values.
-    pub(crate) fn reserve(&mut self, count: usize) {
-        self.events.reserve(count);
-        self.values.reserve(count);
-    }
-
-    /// The value of `event`.
-    pub fn get(&self, event: EventId) -> Option<&T> {
-        self.events.binary_search(&event).ok().map(|at| &self.values[at])
-    }
-
-    /// All filled entries, by rising event.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (EventId, &T)> {
-        self.events.iter().copied().zip(&self.values)
-    }
-
-    /// How many entries are filled.
-    pub fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Whether no entry is filled.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
 }
 
 /// One trace, read: the events that take part in a comparison, in file order.

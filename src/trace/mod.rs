@@ -1,21 +1,25 @@
 //! Bytes → [`Trace`]: the events of one file that take part in a comparison, as columns.
 
+mod category;
 mod columns;
 mod header;
 mod notes;
 mod pair;
 mod reader;
 mod select;
+mod sparse;
 mod texts;
 mod time;
 
+pub use category::Category;
 pub use columns::{
-    Arguments, ArgumentsId, Category, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, Sparse,
-    Thread, ThreadId, Trace, Uid,
+    Arguments, ArgumentsId, EventId, FlowEnd, FlowPoint, GpuDetails, Sequence, Thread, ThreadId,
+    Trace, Uid,
 };
 pub use header::{Device, Distributed, Header};
 pub use notes::{Note, Notes};
 pub use pair::read_pair;
 pub use reader::ReadOptions;
+pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;

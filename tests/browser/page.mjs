@@ -20,6 +20,7 @@ export function summaryOf(report) {
 // Opens report.html of a report. `problems` fills with console errors, exceptions and requests.
 export async function open(browser, report, { fragment = "", width = 1280, scheme = "light" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  page.setDefaultTimeout(10_000);
   page.problems = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) page.problems.push(message.text());

@@ -141,6 +141,7 @@ test("the tree opens level by level and its sums add up", async () => {
   const closed = await count();
   await page.click("#tree-view [role=treeitem]");
   assert.ok((await count()) > closed);
+  await page.locator("#tree-view [role=treeitem]", { hasText: "train.py(3): step" }).first().click();
   const module = page.locator("#tree-view [role=treeitem]", { hasText: "nn.Module: Linear_0" }).first();
   await module.click();
   assert.equal(await module.getAttribute("aria-expanded"), "true");

@@ -1,20 +1,13 @@
 #!/bin/sh
 # A folder of reports -> the tests of report.html in a real Chromium.
 #
-#   run.sh [--install] FOLDER
+#   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and
+#                      playwright-core
+#   run.sh FOLDER      tests the reports `model`, `hostile` and `example` in FOLDER; tests/html.rs
+#                      writes them and calls this
 #
-# FOLDER holds the reports `model`, `hostile` and `example`; tests/html.rs writes them.
-# With --install a missing Chromium is installed from Debian's packages (needs root).
 # Exit 77: node, npm or Chromium cannot be had here, so nothing was tested.
 set -eu
-
-install=no
-if [ "${1:-}" = "--install" ]; then
-    install=yes
-    shift
-fi
-reports=$(cd "$1" && pwd)
-cd "$(dirname "$0")"
 
 skip() {
     echo "skipped: $1" >&2
@@ -28,14 +21,28 @@ find_browser() {
     return 1
 }
 
+install_browser() {
+    find_browser >/dev/null && return 0
+    apt-get update -q
+    DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fonts-dejavu-core
+}
+
+install_driver() {
+    [ -d node_modules/playwright-core ] || npm ci --no-audit --no-fund --loglevel=error >&2
+}
+
+reports=${1:?"name a folder of reports, or --install"}
+[ "$reports" = --install ] || reports=$(cd "$reports" && pwd)
+cd "$(dirname "$0")"
+
 command -v node >/dev/null && command -v npm >/dev/null || skip "there is no node with npm"
 [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ] || skip "node is older than 20"
-if ! find_browser >/dev/null && [ "$install" = yes ]; then
-    apt-get update -q && apt-get install -qy --no-install-recommends chromium fonts-dejavu-core
+if [ "$reports" = --install ]; then
+    install_browser
+    install_driver
+    exit 0
 fi
-CHROMIUM=${CHROMIUM:-$(find_browser)} || skip "there is no Chromium; run.sh --install installs it"
-if [ ! -d node_modules/playwright-core ]; then
-    npm ci --no-audit --no-fund --loglevel=error >&2 || skip "npm cannot fetch playwright-core"
-fi
+CHROMIUM=${CHROMIUM:-$(find_browser)} || skip "there is no Chromium; run.sh --install fetches it"
+install_driver || skip "npm cannot fetch playwright-core"
 export CHROMIUM REPORTS="$reports"
 exec node --test --test-reporter=spec .

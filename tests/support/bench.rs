@@ -1,13 +1,16 @@
 //! A recording, a change and a seed → how well the library aligns the two.
 
 use super::changes::Change;
-use super::recording::Recording;
+use super::recording::{Forest, Recording};
 use super::score::{Pair, Scores, Truth};
 use super::splitmix::SplitMix;
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
+
+/// Calls in a shown path.
+const NAMES: usize = 5;
 
 /// Whether Python frames take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,22 +47,76 @@ impl Mode {
     }
 }
 
-/// Changes the recording, aligns both and scores the map; `None` if nothing could be changed so.
-///
-/// # Errors
-/// If the library cannot read one of the two, which [`Recording::write`] wrote.
-pub fn measure(
-    recording: &Recording,
-    change: &Change,
-    mode: Mode,
-    seed: u64,
-) -> Result<Option<Scores>> {
-    let Some(changed) = change.apply(recording, &mut SplitMix::new(seed)) else {
-        return Ok(None);
-    };
-    let (baseline, candidate) = (mode.of_recording(recording), mode.of_recording(&changed));
-    let map = uid_map(&baseline.write(), &candidate.write())?;
-    Ok(Some(Truth::between(&baseline, &candidate).score(map)))
+/// A recording and its changed copy, with what the library and the truth say of them.
+#[derive(Debug)]
+pub struct Trial {
+    /// The recording, in the mode that was asked for.
+    pub baseline: Recording,
+    /// The changed copy.
+    pub candidate: Recording,
+    /// The true partners.
+    pub truth: Truth,
+    /// The library's UID map.
+    pub map: Vec<Pair>,
+}
+
+impl Trial {
+    /// Changes the recording and aligns both; `None` if nothing could be changed so.
+    ///
+    /// # Errors
+    /// If the library cannot read one of the two, which [`Recording::write`] wrote.
+    pub fn run(
+        recording: &Recording,
+        change: &Change,
+        mode: Mode,
+        seed: u64,
+    ) -> Result<Option<Trial>> {
+        let Some(changed) = change.apply(recording, &mut SplitMix::new(seed)) else {
+            return Ok(None);
+        };
+        let (baseline, candidate) = (mode.of_recording(recording), mode.of_recording(&changed));
+        let map = uid_map(&baseline.write(), &candidate.write())?;
+        let truth = Truth::between(&baseline, &candidate);
+        Ok(Some(Trial { baseline, candidate, truth, map }))
+    }
+
+    /// How much of the truth the map has.
+    pub fn scores(&self) -> Scores {
+        self.truth.score(self.map.iter().copied())
+    }
+
+    /// The first wrong entries of the map, each as a text of lines: what was paired, and what
+    /// would have been right.
+    pub fn wrong(&self, count: usize) -> Vec<String> {
+        let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
+        let candidate = |uid| path(&self.candidate, &forests.1, uid);
+        let wrong = self.map.iter().filter_map(|&(one, two)| {
+            let one = one?;
+            let right = self.truth.partner(one);
+            let is_right = two.map_or(right.is_none(), |two| self.truth.allows((one, two)));
+            (!is_right).then(|| {
+                let name = |uid: Option<u32>| uid.map_or_else(|| "nothing".to_owned(), candidate);
+                format!(
+                    "{}\n  paired with {}\n  instead of  {}",
+                    path(&self.baseline, &forests.0, one),
+                    name(two),
+                    name(right)
+                )
+            })
+        });
+        wrong.take(count).collect()
+    }
+}
+
+/// The names of the event and of the calls right above it, outermost first, with its uid.
+fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
+    let at = uid as usize;
+    let above = std::iter::successors(Some(at), |&at| forest.parents[at]);
+    let names: Vec<&str> = above.map(|at| &*recording.events[at].name).collect();
+    let (near, far) = names.split_at(names.len().min(NAMES));
+    let near: Vec<&str> = near.iter().rev().copied().collect();
+    let cut = if far.is_empty() { "" } else { "… > " };
+    format!("{uid}: {cut}{}", near.join(" > "))
 }
 
 /// The library's UID map between two traces.

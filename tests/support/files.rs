@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of real traces, from `TRACETREE_TRACES`.
 pub fn real_traces() -> Option<PathBuf> {
-    std::env::var_os("TRACETREE_TRACES").map(PathBuf::from)
+    std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Reads a file; gzip is unpacked.

@@ -107,7 +107,7 @@ pub fn with_analysis<T>(
         read("baseline.json", &pair.baseline)?,
         read("candidate.json", &pair.candidate)?,
     );
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
     use_it(&Analysis::new(&diff))
 }

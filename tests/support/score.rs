@@ -173,7 +173,7 @@ impl Facts {
 
 /// A number for each event that alike events share, and others do not.
 fn classes(events: &[Event], forest: &Forest) -> Vec<u64> {
-    let mut classes = contents(events, forest, |name| without_addresses(name));
+    let mut classes = contents(events, forest, without_addresses);
     for &at in &forest.preorder {
         let above = forest.parents[at].map_or(0, |parent| classes[parent]);
         classes[at] = hash(&(above, classes[at]));

@@ -1,6 +1,7 @@
-//! The trace files that tests compare: pairs in `examples/traces`, and real ones where they are.
+//! The trace files that tests compare: those of this repository, and real ones where they are.
 
 use super::files::real_traces;
+use super::phenomena::{self, Phenomenon};
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 
@@ -53,10 +54,12 @@ const SINGLES: [&str; 9] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// The pairs in `examples/traces`.
+/// The pairs in `examples/traces`, and those that show a phenomenon in `tests/fixtures`.
 pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
-    pairs(&folder, &EXAMPLES)
+    let mut all = pairs(&folder, &EXAMPLES);
+    all.extend(phenomena::ALL.iter().map(Phenomenon::files));
+    all
 }
 
 /// Real pairs, and real traces against themselves; none, and a line on stderr, where

@@ -35,11 +35,7 @@ pub(super) struct LeftOut {
 }
 
 /// The data of a page as JSON text without `<`, and what it leaves out.
-pub(super) fn embed(
-    analysis: &Analysis<'_>,
-    facets: &[&'static Facet],
-    unit: Unit,
-) -> (String, LeftOut) {
+pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (String, LeftOut) {
     let mut texts = Texts::new();
     let sums = NodeSums::new(analysis);
     let tree = PageTree::new(analysis, &sums, NODES, &mut texts);

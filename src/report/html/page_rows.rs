@@ -59,7 +59,7 @@ impl PageRows {
     pub(super) fn new(
         analysis: &Analysis<'_>,
         tree: &PageTree,
-        facets: &[&'static Facet],
+        facets: &[Facet],
         most: usize,
         texts: &mut Texts,
     ) -> PageRows {
@@ -74,7 +74,7 @@ impl PageRows {
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
-                column.value.push(texts.id(&facet.value(analysis, row)));
+                column.value.push(texts.id(&facet.values[id]));
             }
         }
         rows
@@ -85,12 +85,9 @@ impl PageRows {
         (self.total - self.id.len()) as u64
     }
 
-    fn empty(analysis: &Analysis<'_>, facets: &[&'static Facet]) -> PageRows {
-        let column = |facet: &&'static Facet| FacetColumn {
-            key: facet.key,
-            title: facet.title,
-            value: Vec::new(),
-        };
+    fn empty(analysis: &Analysis<'_>, facets: &[Facet]) -> PageRows {
+        let column =
+            |facet: &Facet| FacetColumn { key: facet.key, title: facet.title, value: Vec::new() };
         PageRows {
             id: Vec::new(),
             name: Vec::new(),

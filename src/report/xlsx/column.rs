@@ -15,7 +15,7 @@ pub(super) enum Content {
 
 /// What a column holds, by its name and its cells. Names of traces can look like numbers, so that
 /// columns of names are text whatever stands in them.
-pub(super) fn content<'a>(title: &str, cells: impl Iterator<Item = &'a str> + Clone) -> Content {
+pub(super) fn content<'a>(title: &str, cells: &(impl Iterator<Item = &'a str> + Clone)) -> Content {
     let filled = || cells.clone().filter(|cell| !cell.is_empty());
     let is_name = title.ends_with("name") || title.to_lowercase().contains("input");
     if is_name || filled().next().is_none() || filled().any(|cell| number(cell).is_none()) {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn of(title: &str, cells: &[&str]) -> Content {
-        content(title, cells.iter().copied())
+        content(title, &cells.iter().copied())
     }
 
     #[test]

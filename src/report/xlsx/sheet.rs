@@ -66,7 +66,7 @@ pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxErro
 
 fn write_column(sheet: &mut Worksheet, table: &Table, at: usize) -> Result<(), XlsxError> {
     let column = at as u16;
-    let content = content(&table.header[at], table.cells(at));
+    let content = content(&table.header[at], &table.cells(at));
     sheet.set_column_format(column, &format(content))?;
     for (row, cell) in table.cells(at).enumerate() {
         let row = row as u32 + 1;

@@ -1,6 +1,6 @@
 //! Names of categories and processes, of all eras and profilers → [`Category`].
 
-use crate::trace::columns::Category;
+use crate::trace::category::Category;
 
 /// The category with this name in `cat`; `None` for those that take no part in a comparison.
 pub(super) fn from_name(name: &[u8]) -> Option<Category> {

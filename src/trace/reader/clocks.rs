@@ -14,7 +14,8 @@
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
-use crate::trace::columns::{EventId, Sparse, ThreadId, Trace};
+use crate::trace::columns::{EventId, ThreadId, Trace};
+use crate::trace::sparse::Sparse;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 

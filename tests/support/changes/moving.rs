@@ -2,7 +2,7 @@
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Lane};
-use crate::support::score::contents;
+use crate::support::score::{contents, without_addresses};
 use std::collections::BTreeMap;
 
 /// Lets `percent` of the calls, ops and frames, change places with the next one.
@@ -16,12 +16,19 @@ pub(super) fn neighbours(
     let movable = |at: usize| {
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
-    // Two layers that differ by their instance numbers alone cannot be told from a new numbering.
-    let contents = contents(events, &forest, |name| name.replace(|c: char| c.is_ascii_digit(), ""));
+    let contents = contents(events, &forest, without_addresses);
+    // Two instances of one module class, or two calls of one function, are numbered by their
+    // order: exchanged they are a new numbering. Equal ops cannot be told apart at all.
+    let differ = |one: usize, two: usize| match events[one].kind {
+        Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
+        Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
+            contents[one] != contents[two]
+        }
+    };
     let lists = forest.sibling_lists().flat_map(|(_, list)| list.windows(2));
     let pairs: Vec<(usize, usize)> = lists
         .map(|pair| (pair[0], pair[1]))
-        .filter(|&(one, two)| movable(one) && movable(two) && contents[one] != contents[two])
+        .filter(|&(one, two)| movable(one) && movable(two) && differ(one, two))
         .collect();
     let mut moves = vec![0; events.len()];
     for (one, two) in random.sample(&pairs, portion(ops_of(recording, &forest).len(), percent)) {
@@ -66,6 +73,10 @@ pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Opti
         }
     }
     (cut > 0).then_some(changed)
+}
+
+fn without_digits(name: &str) -> String {
+    name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
 /// Moves each event by what it and all above it move.

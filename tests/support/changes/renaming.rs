@@ -39,10 +39,10 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
 /// The same program run again: other addresses, ids of processes and correlations, and pauses.
 pub(super) fn other_run(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
-    let pauses = recording.events.iter().filter(|event| event.kind.is_host());
-    let pauses = pauses.filter_map(|event| {
-        (random.below(8) == 0).then(|| (event.start, 1 + random.below(LONGEST_PAUSE) as i64))
-    });
+    let calls = recording.events.iter().filter(|event| event.kind.is_host());
+    let paused =
+        calls.filter(|_| random.below(8) == 0).map(|event| event.start).collect::<Vec<_>>();
+    let pauses = paused.into_iter().map(|at| (at, 1 + random.below(LONGEST_PAUSE) as i64));
     changed.make_room(&Rooms::new(pauses.collect()));
     let shift = 1 + random.below(1_000) as i64;
     for event in &mut changed.events {

@@ -31,7 +31,7 @@ impl HostThread<'_> {
         if name.starts_with("nn.Module: ") {
             args.insert("Python module id".to_owned(), json!(instance_number(name)));
         }
-        let slot = self.open("python_function", name, args, FRAME.0);
+        let slot = self.open("python_function", name, &args, FRAME.0);
         self.clock().open_frames.push(id);
         body(self);
         self.clock().open_frames.pop();
@@ -49,7 +49,7 @@ impl HostThread<'_> {
         self.trace.last_external_id += 1;
         let id = self.trace.last_external_id;
         args.insert("External id".to_owned(), json!(id));
-        let slot = self.open("cpu_op", &name, args, OP.0);
+        let slot = self.open("cpu_op", &name, &args, OP.0);
         self.clock().open_ops.push(id);
         body(self);
         self.clock().open_ops.pop();
@@ -66,7 +66,7 @@ impl HostThread<'_> {
         self.trace.last_external_id += 1;
         let id = self.trace.last_external_id;
         let args = external_id(id);
-        let slot = self.open("user_annotation", name, args, ANNOTATION.0);
+        let slot = self.open("user_annotation", name, &args, ANNOTATION.0);
         body(self);
         self.close(slot, ANNOTATION.1);
     }
@@ -85,7 +85,7 @@ impl HostThread<'_> {
     pub fn call_for(&mut self, api: &str, micros: f64) {
         let correlation = self.trace.next_correlation();
         let args = self.runtime_args(correlation);
-        let slot = self.open(self.trace.platform.category_of(api), api, args, nanos(micros));
+        let slot = self.open(self.trace.platform.category_of(api), api, &args, nanos(micros));
         self.close(slot, 0);
     }
 
@@ -158,7 +158,7 @@ impl HostThread<'_> {
         &mut self,
         category: &str,
         name: &str,
-        args: Map<String, Value>,
+        args: &Map<String, Value>,
         before: i64,
     ) -> Slot {
         let start = self.clock().now;
@@ -185,7 +185,7 @@ impl HostThread<'_> {
 }
 
 /// An event that has begun.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     position: usize,
     start: i64,

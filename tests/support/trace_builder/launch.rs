@@ -1,7 +1,7 @@
 //! A launch call → the GPU events that it starts: one kernel, a copy, a memset, or a whole graph.
 
 use super::host_thread::{HostThread, Slot};
-use super::{Flows, TraceBuilder, micros, nanos};
+use super::{Flows, GpuWork, TraceBuilder, micros, nanos};
 use serde_json::{Map, Value, json};
 
 /// Host time of a launch, in ns.
@@ -26,7 +26,7 @@ impl<'a> Launch<'a> {
         let begun = host.clock().now;
         let external_id = host.clock().open_ops.last().copied();
         let category = host.trace.platform.category_of(api);
-        let slot = host.open(category, api, args, LAUNCH);
+        let slot = host.open(category, api, &args, LAUNCH);
         Launch { host, slot, begun, correlation, external_id, details: Map::new() }
     }
 
@@ -76,15 +76,15 @@ impl<'a> Launch<'a> {
         let stream = self.host.clock().stream;
         let trace = &mut *self.host.trace;
         let ready = self.begun + trace.platform.launch_latency();
-        let start = trace.run_on_gpu(
+        let start = trace.run_on_gpu(GpuWork {
             category,
             name,
             stream,
             ready,
-            nanos(micros),
-            self.correlation,
-            details,
-        );
+            duration: nanos(micros),
+            correlation: self.correlation,
+            args: details,
+        });
         self.draw_flow(stream, start);
     }
 

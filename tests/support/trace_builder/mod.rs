@@ -61,6 +61,18 @@ struct StreamClock {
     free: i64,
 }
 
+/// Something that a stream is to run; times in ns.
+#[derive(Debug)]
+struct GpuWork<'a> {
+    category: &'a str,
+    name: &'a str,
+    stream: i64,
+    ready: i64,
+    duration: i64,
+    correlation: i64,
+    args: Map<String, Value>,
+}
+
 /// Whether the flow arrows from launches to GPU events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flows {
@@ -121,7 +133,15 @@ impl TraceBuilder {
     pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
         let stream = self.platform.default_stream();
         let correlation = self.next_correlation();
-        self.run_on_gpu("kernel", name, stream, 0, nanos(micros), correlation, Map::new());
+        self.run_on_gpu(GpuWork {
+            category: "kernel",
+            name,
+            stream,
+            ready: 0,
+            duration: nanos(micros),
+            correlation,
+            args: Map::new(),
+        });
         self
     }
 
@@ -132,27 +152,29 @@ impl TraceBuilder {
         self
     }
 
-    /// The whole trace as JSON text. Events stand in the order in which they began to be written,
-    /// so a host call stands before what is below it; thread names come last.
+    /// The whole trace as JSON text, an event on each line. Events stand in the order in which
+    /// they began to be written, so a host call stands before what is below it; names of threads
+    /// come last.
     pub fn json(mut self) -> String {
         self.name_threads();
-        let mut trace = self.header;
-        trace.insert("traceEvents".to_owned(), Value::Array(self.events));
-        Value::Object(trace).to_string()
+        let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));
+        let events: Vec<String> = self.events.iter().map(Value::to_string).collect();
+        let fields: String = fields.collect();
+        format!("{{\n{fields}\"traceEvents\": [\n{}\n]}}\n", events.join(",\n"))
     }
 
     fn name_threads(&mut self) {
         let pid = self.platform.pid();
-        self.events.push(metadata("process_name", pid, json!(pid), "python3"));
+        self.events.push(metadata("process_name", pid, pid, "python3"));
         for index in 0..self.threads.len() {
             let tid = self.tid(index);
             let name = format!("thread {tid} ({})", self.threads[index].name);
-            self.events.push(metadata("thread_name", pid, json!(tid), &name));
+            self.events.push(metadata("thread_name", pid, tid, &name));
         }
         for stream in self.streams.iter().map(|clock| clock.stream) {
             let name = format!("stream {stream} ");
             let device = self.platform.device();
-            self.events.push(metadata("thread_name", device, json!(stream), &name));
+            self.events.push(metadata("thread_name", device, stream, &name));
         }
     }
 
@@ -180,27 +202,18 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues work on a stream: it starts when `ready` has come and the stream is free.
-    fn run_on_gpu(
-        &mut self,
-        category: &str,
-        name: &str,
-        stream: i64,
-        ready: i64,
-        duration: i64,
-        correlation: i64,
-        mut args: Map<String, Value>,
-    ) -> i64 {
-        let clock = self.stream_index(stream);
-        let start = ready.max(self.streams[clock].free);
-        self.streams[clock].free = start + duration + self.platform.kernel_gap();
+    /// Queues work on its stream and returns when it starts: when it is ready and the stream free.
+    fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
+        let clock = self.stream_index(work.stream);
+        let start = work.ready.max(self.streams[clock].free);
+        self.streams[clock].free = start + work.duration + self.platform.kernel_gap();
         let device = self.platform.device();
-        args.insert("device".to_owned(), json!(device));
-        args.insert("stream".to_owned(), json!(stream));
-        args.insert("correlation".to_owned(), json!(correlation));
+        work.args.insert("device".to_owned(), json!(device));
+        work.args.insert("stream".to_owned(), json!(work.stream));
+        work.args.insert("correlation".to_owned(), json!(work.correlation));
         self.events.push(json!({
-            "ph": "X", "cat": category, "name": name, "pid": device, "tid": stream,
-            "ts": micros(start), "dur": micros(duration), "args": args,
+            "ph": "X", "cat": work.category, "name": work.name, "pid": device, "tid": work.stream,
+            "ts": micros(start), "dur": micros(work.duration), "args": work.args,
         }));
         start
     }
@@ -216,7 +229,7 @@ impl TraceBuilder {
     }
 }
 
-fn metadata(kind: &str, pid: i64, tid: Value, name: &str) -> Value {
+fn metadata(kind: &str, pid: i64, tid: i64, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0.0, "args": {"name": name}})
 }
 

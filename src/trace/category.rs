@@ -1,0 +1,49 @@
+//! The kinds of events that take part in a comparison.
+
+/// What kind of event it is; both eras of Kineto's category names are folded into these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Category {
+    /// `cpu_op` (2021: `Operator`).
+    CpuOp,
+    /// `python_function`: a Python frame, or an `nn.Module: …` call.
+    PythonFunction,
+    /// `cuda_runtime`, `cuda_driver`, `hip_runtime`, … (2021: `Runtime`): a host call into the GPU runtime.
+    Runtime,
+    /// `kernel` (2021: `Kernel`).
+    Kernel,
+    /// `gpu_memcpy` (2021: `Memcpy`).
+    Memcpy,
+    /// `gpu_memset` (2021: `Memset`).
+    Memset,
+    /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
+    UserAnnotation,
+    /// `gpu_user_annotation`: the same interval as the GPU saw it.
+    GpuUserAnnotation,
+}
+
+impl Category {
+    /// Whether the event ran on the GPU and its time counts: kernel, memcpy or memset.
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
+    }
+
+    /// Whether the event is a call on a host thread and so part of the call tree.
+    pub fn is_host_call(self) -> bool {
+        matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
+    }
+
+    /// The name that current Kineto gives this category.
+    pub fn label(self) -> &'static str {
+        match self {
+            Category::CpuOp => "cpu_op",
+            Category::PythonFunction => "python_function",
+            Category::Runtime => "cuda_runtime",
+            Category::Kernel => "kernel",
+            Category::Memcpy => "gpu_memcpy",
+            Category::Memset => "gpu_memset",
+            Category::UserAnnotation => "user_annotation",
+            Category::GpuUserAnnotation => "gpu_user_annotation",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The fields of one event → its entries in the columns.
+
+use super::super::cursor::Value;
+use super::super::decode::Marks;
+use super::super::event::{Args, Fields};
+use super::super::numbers;
+use super::super::oddity::Oddity;
+use super::super::strings::Form;
+use super::super::threads;
+use super::{Builder, Spot};
+use crate::error::Place;
+use crate::trace::category::Category;
+use crate::trace::columns::{EventId, GpuDetails, Sequence, ThreadId};
+use crate::trace::texts::TextId;
+use crate::trace::time::Nanos;
+
+impl Builder {
+    /// Appends an event to all columns.
+    pub(super) fn push(
+        &mut self,
+        fields: &Fields<'_>,
+        category: Category,
+        (start, duration): (Nanos, Nanos),
+        spot: Spot,
+    ) -> EventId {
+        let form = if category == Category::PythonFunction { Form::Frame } else { Form::Text };
+        let name = self.name(fields, form, spot.place);
+        let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
+        let event = EventId(self.trace.uids.len() as u32);
+        self.trace.uids.push(spot.uid);
+        self.trace.categories.push(category);
+        self.trace.names.push(name);
+        self.trace.event_threads.push(thread);
+        self.trace.starts.push(start);
+        self.trace.durations.push(duration);
+        let arguments = if category == Category::PythonFunction {
+            u32::MAX
+        } else {
+            self.push_args(&fields.args, category, event, thread, spot.place)
+        };
+        self.trace.event_arguments.push(arguments);
+        event
+    }
+
+    /// Fills the columns that not every event has; returns its argument record.
+    fn push_args(
+        &mut self,
+        args: &Args<'_>,
+        category: Category,
+        event: EventId,
+        thread: ThreadId,
+        place: Place,
+    ) -> u32 {
+        if let (Some(id), true) = (args.external_id, category != Category::Runtime) {
+            self.trace.external_ids.push(event, id);
+        }
+        if let (Some(id), true) =
+            (args.correlation, category.is_gpu() || category == Category::Runtime)
+        {
+            self.trace.correlations.push(event, id);
+        }
+        if let Some(number) = args.sequence.filter(|&number| number >= 0) {
+            let forward_thread = args.forward_thread.unwrap_or(0);
+            self.trace.sequences.push(event, Sequence { number, forward_thread });
+        }
+        if category.is_gpu() {
+            let details = self.gpu_details(args, thread, place);
+            self.trace.gpu_details.push(event, details);
+        }
+        if let Value::Text(stack @ [_, ..]) = args.call_stack {
+            let stack = self.text(stack, Form::Text, place);
+            self.trace.call_stacks.push(event, stack);
+        }
+        self.argument_record(args, place)
+    }
+
+    fn gpu_details(&mut self, args: &Args<'_>, thread: ThreadId, place: Place) -> GpuDetails {
+        let collective = self.text(threads::raw(args.collective), Form::Text, place);
+        let thread = self.threads.get(thread);
+        let number = |id: TextId| numbers::trailing_integer(self.strings.get(id)).unwrap_or(0);
+        GpuDetails {
+            device: args.device.unwrap_or_else(|| number(thread.pid)),
+            stream: args.stream.unwrap_or_else(|| number(thread.tid)),
+            bytes: args.bytes,
+            graph_node: args.graph_node,
+            collective,
+        }
+    }
+
+    fn argument_record(&mut self, args: &Args<'_>, place: Place) -> u32 {
+        let (record, marks) = self.records.find_or_add(args, &mut self.strings);
+        if !marks.is_empty() {
+            self.count_marks(marks, place);
+        }
+        record
+    }
+
+    pub(super) fn name(&mut self, fields: &Fields<'_>, form: Form, place: Place) -> TextId {
+        match fields.name {
+            Value::Text(raw) | Value::Scalar(raw) => self.text(raw, form, place),
+            Value::Absent => TextId::EMPTY,
+            Value::Composite(_) | Value::Null => {
+                self.odd.add(Oddity::WrongType, 1, place);
+                TextId::EMPTY
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, raw: &[u8], form: Form, place: Place) -> TextId {
+        let (text, marks) = self.strings.intern(raw, form);
+        if !marks.is_empty() {
+            self.count_marks(marks, place);
+        }
+        text
+    }
+
+    fn count_marks(&mut self, marks: Marks, place: Place) {
+        for oddity in marks.iter() {
+            self.odd.add(oddity, 1, place);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A [`Source`] → a [`Trace`]: the loop over windows, until the text is broken or ends.
+
+mod end;
+mod mend;
+
+use super::block::{BLOCK, Block};
+use super::cursor::Stop;
+use super::document::Document;
+use super::oddity::Oddity;
+use super::options::ReadOptions;
+use super::sniff;
+use super::source::Source;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::trace::columns::Trace;
+use crate::trace::header::Header;
+
+/// An element that is not complete after that much text is looked at as broken.
+const SUSPICIOUS: usize = 4 * 1024 * 1024;
+
+/// The most distinct text of a trace, in bytes.
+const MAX_TEXT: usize = 3 << 30;
+
+/// A trace that is being read.
+struct Reading<'a> {
+    source: Source<'a>,
+    block: Block,
+    document: Document,
+    strict: bool,
+}
+
+/// Reads all of `source`, `block_size` bytes at once.
+///
+/// # Errors
+/// If reading fails, the text is no trace or passes a bound, or is damaged under `--strict`.
+pub(super) fn read(source: Source<'_>, options: &ReadOptions, block_size: usize) -> Result<Trace> {
+    let mut reading = Reading::start(source, options, block_size)?;
+    while reading.step()? {}
+    reading.finish()
+}
+
+/// Reads what stands before the events.
+///
+/// # Errors
+/// Like [`read`].
+pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<Header> {
+    let mut reading = Reading::start(source, options, BLOCK)?;
+    while !reading.document.has_trace_events() && reading.step()? {}
+    Ok(std::mem::take(reading.document.builder.header_mut()))
+}
+
+impl<'a> Reading<'a> {
+    /// Reads the first block and checks that it looks like JSON.
+    fn start(source: Source<'a>, options: &ReadOptions, block_size: usize) -> Result<Self> {
+        let (block, document) = (Block::new(block_size), Document::new());
+        let mut reading = Reading { source, block, document, strict: options.strict };
+        while reading.block.content().trim_ascii().is_empty()
+            && reading.block.read(&mut reading.source)?
+        {}
+        let skip = sniff::check(reading.source.name(), reading.block.content())?;
+        if skip > 0 {
+            reading.document.note(Oddity::ByteOrderMark, 0);
+            reading.block.consume(skip);
+        }
+        Ok(reading)
+    }
+
+    /// Walks one window. `false` at the end of the text, or of the document.
+    fn step(&mut self) -> Result<bool> {
+        let walked = self.document.walk(self.block.index());
+        self.block.consume(walked.used);
+        let blanks = self.block.content().len() - self.block.content().trim_ascii_start().len();
+        self.block.consume(blanks);
+        self.check()?;
+        match walked.stop {
+            None => Ok(false),
+            Some(Stop::Incomplete) if self.block.content().len() < SUSPICIOUS => {
+                self.block.extend(&mut self.source)
+            }
+            Some(Stop::Incomplete | Stop::Broken) => self.mend(),
+            Some(Stop::TooDeep) => Err(self
+                .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
+                .remedy("this is no trace of a profiler")),
+        }
+    }
+
+    /// Stops at damage under `--strict`, and at the bounds of the columns.
+    fn check(&self) -> Result<()> {
+        if let (true, Some((oddity, place))) =
+            (self.strict, self.document.builder.odd().first_damage())
+        {
+            return Err(self.refusal(oddity, place));
+        }
+        if self.document.builder.total_events() >= u64::from(u32::MAX) {
+            return Err(
+                self.error(ErrorKind::LimitExceeded, "more than 4 billion events".to_owned())
+            );
+        }
+        if self.document.builder.text_bytes() > MAX_TEXT {
+            return Err(self
+                .error(ErrorKind::LimitExceeded, "more than 3 GiB of distinct texts".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, oddity: Oddity, place: Place) -> Error {
+        Error::new(ErrorKind::Malformed, self.source.name(), oddity.label())
+            .at(place)
+            .remedy("without --strict it is repaired and counted")
+    }
+
+    /// An error at the text that comes next.
+    fn error(&self, kind: ErrorKind, message: String) -> Error {
+        let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
+        Error::new(kind, self.source.name(), message).at(Place { offset: self.block.base(), event })
+    }
+}

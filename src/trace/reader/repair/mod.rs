@@ -1,0 +1,170 @@
+//! The text of an event that is no JSON → the event with its quotes escaped, or where to go on.
+//!
+//! Names of Python frames can hold quotes that the profiler did not escape:
+//!
+//! ```text
+//! {"ph": "X", "name": "{"device": "cpu"}(12): run", "pid": 7, "args": {"Ev Idx": 3}},
+//!                     └ opens               closes ┘ └ the next key of an event follows
+//! ```
+//!
+//! So here a quote closes a string only where what follows it is the next key, or the end, of an
+//! event. If that gives no event either, this one is lost. Both look no further than the next text
+//! that looks like the start of an event, and find the same however much text is in memory.
+
+mod rewrite;
+
+use rewrite::{Quotes, rewritten};
+
+/// The most text of one event that is looked at.
+const REACH: usize = 64 * 1024;
+
+/// Keys of events.
+const EVENT_KEYS: [&[u8]; 16] = [
+    b"ph",
+    b"cat",
+    b"name",
+    b"pid",
+    b"tid",
+    b"ts",
+    b"dur",
+    b"args",
+    b"id",
+    b"bp",
+    b"s",
+    b"sf",
+    b"tts",
+    b"tdur",
+    b"cname",
+    b"sort_index",
+];
+
+/// Keys that stand beside `traceEvents`.
+const TOP_KEYS: [&[u8]; 9] = [
+    b"schemaVersion",
+    b"deviceProperties",
+    b"distributedInfo",
+    b"traceName",
+    b"displayTimeUnit",
+    b"baseTimeNanoseconds",
+    b"otherData",
+    b"metadata",
+    b"trace_id",
+];
+
+/// How long the broken element at the beginning of `text` is: where the next event starts, or the
+/// list of them ends. All of `text` if nothing follows (`at_end`); `None` if more is needed to tell.
+pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
+    for at in 1..text.len() {
+        let found = match text[at] {
+            b'{' => starts_event(text, at),
+            b']' => ends_list(&text[at..], at_end),
+            _ => Some(false),
+        };
+        match found {
+            Some(true) => return Some(at),
+            None if !at_end => return None,
+            Some(false) | None => {}
+        }
+    }
+    at_end.then_some(text.len())
+}
+
+/// The event in `text` with all quotes inside its strings escaped, and how long it was.
+pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let reach = &text[..text.len().min(REACH)];
+    rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
+}
+
+/// Whether the `{` at `at` starts an event: a comma or bracket before it, a key of events behind.
+/// `None` where the text ends too early to tell.
+fn starts_event(text: &[u8], at: usize) -> Option<bool> {
+    let before = text[..at].trim_ascii_end().last();
+    if !matches!(before, Some(b',' | b'[')) {
+        return Some(false);
+    }
+    member_key(&text[at + 1..]).map(|key| key.is_some_and(|key| EVENT_KEYS.contains(&key)))
+}
+
+/// Whether the `]` at the beginning of `text` ends `traceEvents`.
+fn ends_list(text: &[u8], at_end: bool) -> Option<bool> {
+    let rest = text[1..].trim_ascii_start();
+    match rest.first() {
+        None => at_end.then_some(true),
+        Some(b',') => member_key(&rest[1..]).map(|key| key.is_some_and(is_top_key)),
+        Some(b'}') => match rest[1..].trim_ascii_start() {
+            [] => at_end.then_some(true),
+            _ => Some(false),
+        },
+        Some(_) => Some(false),
+    }
+}
+
+fn is_top_key(key: &[u8]) -> bool {
+    TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
+}
+
+/// The key at the beginning of `text`, if there is one with its colon; `None` where `text` ends
+/// before that is known.
+fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
+    const LONGEST_KEY: usize = 64;
+    let start = text.trim_ascii_start();
+    let (&first, rest) = start.split_first()?;
+    if first != b'"' {
+        return Some(None);
+    }
+    let window = &rest[..rest.len().min(LONGEST_KEY)];
+    let Some(length) = window.iter().position(|&b| b == b'"') else {
+        return (window.len() == LONGEST_KEY).then_some(None);
+    };
+    let is_plain =
+        !rest[..length].iter().any(|b| matches!(b, b'{' | b'}' | b'[' | b']' | b',' | b'\\'));
+    match rest[length + 1..].trim_ascii_start().first() {
+        None => None,
+        Some(b':') if is_plain => Some(Some(&rest[..length])),
+        Some(_) => Some(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mended(text: &str) -> String {
+        let extent = extent(text.as_bytes(), true).expect("all text is there");
+        let (text, _) = escaped(&text.as_bytes()[..extent]).expect("an event");
+        String::from_utf8(text).expect("text")
+    }
+
+    #[test]
+    fn quotes_inside_a_name_are_escaped() {
+        let text = r#"{"ph":"X","name":"{"device": "cpu", "dtype": "float32"}(12): run","pid":7,"args":{"Ev Idx":3}}, {"#;
+        let expected = r#"{"ph":"X","name":"{\"device\": \"cpu\", \"dtype\": \"float32\"}(12): run","pid":7,"args":{"Ev Idx":3}}"#;
+        assert_eq!(mended(text), expected);
+    }
+
+    #[test]
+    fn quotes_inside_arguments_and_lists_are_escaped() {
+        let text = r#"{"args": {"kernel": "say "hi" to", "Concrete Inputs": ["a "b" c", ""]}, "name": "n"}]"#;
+        let expected =
+            r#"{"args":{"kernel":"say \"hi\" to","Concrete Inputs":["a \"b\" c", ""]},"name":"n"}"#;
+        assert_eq!(mended(text), expected);
+    }
+
+    #[test]
+    fn a_path_may_end_in_a_backslash() {
+        let text = r#"{"name": "C:\dir\", "pid": 7}]"#;
+        assert_eq!(mended(text), r#"{"name":"C:\dir\\","pid":7}"#);
+    }
+
+    #[test]
+    fn a_broken_event_reaches_to_the_next_one() {
+        let text = br#"{"name": "a" "pid": 7}, {"name": "b"}]"#;
+        assert_eq!(extent(text, true), Some(24));
+        assert_eq!(escaped(&text[..24]), None);
+        let text = br#"{"name": "a" "pid": 7}], "traceName": "t"}"#;
+        assert_eq!(extent(text, true), Some(22));
+        assert_eq!(extent(&text[..25], false), None);
+        let arguments = br#"x {"name": 1, "args": {"name": "b"}}"#;
+        assert_eq!(extent(arguments, true), Some(arguments.len()));
+    }
+}

@@ -1,0 +1,57 @@
+// A report and the terminal text of its run -> the pictures of the README, in docs/images.
+//
+//   tracetree diff A B -o DIR/report --color always > DIR/terminal.txt
+//   CHROMIUM=chromium REPORTS=DIR node screenshots.mjs
+import { mkdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { launch, open } from "./page.mjs";
+
+const images = join(dirname(fileURLToPath(import.meta.url)), "../../docs/images");
+mkdirSync(images, { recursive: true });
+const browser = await launch();
+
+async function shoot(name, part, options, prepare) {
+  const page = await open(browser, "report", options);
+  await prepare?.(page);
+  await page.evaluate((id) => document.getElementById(id)?.scrollIntoView(), part);
+  await page.screenshot({ path: join(images, `${name}.png`) });
+  await page.close();
+}
+
+// Opens calls, the largest difference each time, down to the first kernel.
+async function openTree(page) {
+  await page.selectOption("[data-key=order]", "diff");
+  for (let level = 0; level < 6; level++) {
+    const closed = page.locator('#tree-view [role=treeitem][aria-expanded="false"]');
+    if (level === 0) await closed.first().click();
+    else await page.evaluate(() => {
+      const open = [...document.querySelectorAll('#tree-view [role=treeitem][aria-expanded="true"]')].pop();
+      open?.parentElement.querySelector('[role=treeitem][aria-expanded="false"]')?.click();
+    });
+  }
+  await page.mouse.move(0, 0);
+}
+
+// The colours of a terminal as spans; only what the summary uses.
+function terminalHtml(text) {
+  const styles = { 1: "font-weight:bold", 2: "opacity:.65", 31: "color:#ff7b72", 33: "color:#e3b341", 34: "color:#79b8ff" };
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  const spans = escaped.replace(/\x1b\[(\d+)m/g, (_, code) => (code === "0" ? "</span>" : `<span style="${styles[code] ?? ""}">`));
+  return `<body style="margin:0;background:#14171c;color:#e4e7ec"><pre id="t" style="margin:0;padding:16px 20px;display:inline-block;font:14px/1.4 'DejaVu Sans Mono',monospace">${spans}</pre>`;
+}
+
+async function shootTerminal() {
+  const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
+  const text = readFileSync(join(process.env.REPORTS, "terminal.txt"), "utf8");
+  await page.setContent(terminalHtml("$ tracetree diff mi300x.json.gz h100.json.gz\n\n" + text));
+  await page.locator("#t").screenshot({ path: join(images, "terminal.png") });
+  await page.close();
+}
+
+await shoot("report", "inputs", { width: 1280, scheme: "light" });
+await shoot("tree", "tree", { width: 1280, scheme: "light" }, openTree);
+await shoot("flame", "flame", { width: 1280, scheme: "dark" });
+await shoot("narrow", "differences", { width: 390, scheme: "dark" }, (page) => page.click("#rows tbody tr button"));
+await shootTerminal();
+await browser.close();
