@@ -84,7 +84,9 @@ fn communication_is_exposed_only_where_nothing_computes() {
             t.step(0, |t| {
                 t.op("aten::mm", |t| t.kernel("gemm", 100.0));
                 t.on_stream(20, |t| {
-                    t.op("c10d::allreduce_", |t| t.kernel("ncclDevKernel_AllReduce_Sum_f32", 300.0));
+                    t.op("c10d::allreduce_", |t| {
+                        t.kernel("ncclDevKernel_AllReduce_Sum_f32", 300.0)
+                    });
                 });
             });
         })
