@@ -11,15 +11,20 @@ use support::reports::{hostile_pair, model_pair};
 use tempfile::TempDir;
 use tracetree::PerSide;
 
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 13] = [
     "cpu_op_map.json",
     "diff_stats.csv",
     "diff_stats_kernels.csv",
     "diff_stats_names_summary.csv",
     "diff_stats_unique_args_summary.csv",
+    "layer_ops.csv",
+    "layers.csv",
     "merged_tree_output.txt",
+    "phases.csv",
+    "steps.csv",
     "summary.json",
     "uid_map.csv",
+    "verdicts.csv",
 ];
 
 /// A folder with both traces of a pair.

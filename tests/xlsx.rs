@@ -31,7 +31,19 @@ fn csv_rows(folder: &TempDir, name: &str) -> Vec<Vec<String>> {
 fn a_sheet_that_explains_comes_first_and_then_every_table() {
     let folder = report(&model_pair());
     let mut book = workbook(&folder);
-    assert_eq!(book.sheet_names(), ["report", "diff_stats", "unique_args", "names", "kernels"]);
+    let expected = [
+        "report",
+        "diff_stats",
+        "unique_args",
+        "names",
+        "kernels",
+        "steps",
+        "phases",
+        "layers",
+        "layer_ops",
+        "verdicts",
+    ];
+    assert_eq!(book.sheet_names(), expected);
     let cover = book.worksheet_range("report").expect("the first sheet");
     let verdict = cover.get((0, 0)).expect("the first cell").to_string();
     assert!(verdict.starts_with("trace2 takes 1."), "{verdict}");

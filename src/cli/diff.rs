@@ -126,8 +126,9 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 fn not_a_folder(file: &Path, folder: &Path) -> Error {
-    let message = format!("is no folder, but {} is one", folder.display());
-    Error::new(ErrorKind::Usage, file, message).remedy("give two traces or two folders")
+    let message = format!("is a file, but {} is a directory", folder.display());
+    Error::new(ErrorKind::Usage, file, message)
+        .remedy("give two traces, or two directories with the traces of several ranks")
 }
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {

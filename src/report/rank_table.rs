@@ -16,7 +16,7 @@ const COLUMNS: [&str; 29] = [
     "file_trace2",
     "kernel_us_trace1",
     "kernel_us_trace2",
-    "delta_us",
+    "kernel_us_delta",
     "ratio",
     "busy_us_trace1",
     "busy_us_trace2",

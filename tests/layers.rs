@@ -1,0 +1,282 @@
+//! Layers: found among modules and in graph replays, paired, and adding up.
+
+mod support;
+
+use support::compared::{compare, compare_files};
+use support::trace_builder::{HostThread, Op, TraceBuilder};
+use support::traces;
+use tracetree::analysis::{Analysis, LayerPairs, PlacePair, StackKind};
+use tracetree::trace::Nanos;
+use tracetree::{PerSide, Side};
+
+/// A block of two modules with a kernel each, of this many µs.
+fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
+    t.module(&format!("Block_{number}"), |t| {
+        t.module(&format!("Attention_{number}"), |t| {
+            t.op("aten::bmm", |t| t.kernel("bmm_kernel", micros));
+        });
+        t.module(&format!("Mlp_{number}"), |t| {
+            t.op(Op::new("aten::addmm").dims(&[&[number as i64]]), |t| t.kernel("gemm", micros));
+            t.op(Op::new("aten::addmm"), |t| t.kernel("gemm", 2.0 * micros));
+        });
+    });
+}
+
+/// A model with embeddings, blocks of these times and a head.
+fn model(blocks: &[f64]) -> String {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        t.step(0, |t| {
+            t.module("Model_0", |t| {
+                for number in 0..3 {
+                    t.module(&format!("Embedding_{number}"), |t| {
+                        t.op("aten::embedding", |t| t.kernel("gather", 90.0));
+                    });
+                }
+                for (number, &micros) in blocks.iter().enumerate() {
+                    block(t, number, micros);
+                    t.op("aten::clone", |t| t.kernel("copy", 1.0));
+                }
+                t.module("Linear_0", |t| t.op("aten::mm", |t| t.kernel("gemm", 5.0)));
+            });
+        });
+    });
+    builder.unlinked_kernel("warm_up", 4.0).json()
+}
+
+/// Stack, layer numbers and time in µs of each row.
+type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
+
+fn rows(analysis: &Analysis<'_>) -> Vec<Shown> {
+    let pairs = LayerPairs::of(analysis);
+    let layer = |place: PlacePair, side| place.layer(side).map(|id| id.layer);
+    let shown = analysis.layer_rows(&pairs).into_iter().map(|row| {
+        let name = match row.place {
+            PlacePair::Layer { .. } => pairs.stack_name(row.place),
+            other => other.label().to_owned(),
+        };
+        let time = Side::BOTH.map(|side| row.time[side].as_micros());
+        (name, layer(row.place, Side::Baseline), layer(row.place, Side::Candidate), time)
+    });
+    shown.collect()
+}
+
+#[test]
+fn blocks_are_layers_and_embeddings_are_not() {
+    let text = model(&[10.0, 11.0]);
+    compare(PerSide::new(text.clone(), text), |analysis| {
+        let expected: Vec<Shown> = vec![
+            ("pre".to_owned(), None, None, [270.0, 270.0]),
+            ("Block".to_owned(), Some(0), Some(0), [40.0, 40.0]),
+            ("Block".to_owned(), Some(1), Some(1), [44.0, 44.0]),
+            ("between".to_owned(), None, None, [1.0, 1.0]),
+            ("post".to_owned(), None, None, [6.0, 6.0]),
+            ("(launch not in trace)".to_owned(), None, None, [4.0, 4.0]),
+        ];
+        assert_eq!(rows(analysis), expected);
+    });
+}
+
+#[test]
+fn a_layer_that_one_side_has_alone_stands_alone() {
+    let (one, two) = (model(&[10.0, 30.0]), model(&[10.0, 20.0, 30.0]));
+    compare(PerSide::new(one, two), |analysis| {
+        let layers: Vec<Shown> =
+            rows(analysis).into_iter().filter(|row| row.0.starts_with("Block")).collect();
+        let both = layers.iter().filter(|row| row.1.is_some() && row.2.is_some()).count();
+        let alone = layers.iter().filter(|row| row.1.is_none()).count();
+        assert_eq!((both, alone), (2, 1), "{layers:?}");
+    });
+}
+
+#[test]
+fn one_slow_layer_stands_out_on_its_side() {
+    let even = [10.0; 8];
+    let mut slow = even;
+    slow[5] = 14.0;
+    compare(PerSide::new(model(&even), model(&slow)), |analysis| {
+        let pairs = LayerPairs::of(analysis);
+        let out: Vec<_> = analysis
+            .layer_rows(&pairs)
+            .into_iter()
+            .filter(|row| row.outlier.baseline || row.outlier.candidate)
+            .map(|row| (row.place.layer(Side::Candidate).map(|id| id.layer), row.outlier))
+            .collect();
+        assert_eq!(out, [(Some(5), PerSide::new(false, true))]);
+    });
+}
+
+#[test]
+fn the_ops_of_a_layer_are_averaged_by_their_place() {
+    let text = model(&[10.0, 20.0]);
+    compare(PerSide::new(text.clone(), text), |analysis| {
+        let pairs = LayerPairs::of(analysis);
+        let ops: Vec<_> = analysis
+            .layer_op_rows(&pairs)
+            .into_iter()
+            .filter(|row| matches!(row.place, PlacePair::Layer { .. }))
+            .map(|row| (row.position, row.name, row.nth, row.spread.baseline))
+            .collect();
+        let names: Vec<(u32, &str, u32)> =
+            ops.iter().map(|(position, name, nth, _)| (*position, name.as_str(), *nth)).collect();
+        let expected = [(0, "aten::bmm", 0), (1, "aten::addmm", 0), (2, "aten::addmm", 1)];
+        assert_eq!(names, expected);
+        let third = ops[2].3;
+        assert_eq!((third.layers, third.of_layers, third.total), (2, 2, Nanos(60_000)));
+        assert_eq!(third.mean_us(), Some(30.0));
+        let deviation = third.deviation_us().expect("two layers");
+        assert!((deviation - 200.0_f64.sqrt()).abs() < 1e-9, "{deviation}");
+    });
+}
+
+#[test]
+fn backward_work_belongs_to_the_layer_of_its_forward_op() {
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.module("Model_0", |t| {
+                for number in 0..2_i64 {
+                    t.module(&format!("Linear_{number}"), |t| {
+                        let op = Op::new("aten::addmm").forward(number);
+                        t.op(op, |t| t.kernel("forward_kernel", 10.0));
+                    });
+                }
+            });
+            t.wait_for("autograd", |t| {
+                for number in [1_i64, 0] {
+                    let op = Op::new("AddmmBackward0").backward(number);
+                    t.op(op, |t| t.kernel("backward_kernel", 20.0 + number as f64));
+                }
+                t.op("torch::autograd::AccumulateGrad", |t| t.kernel("add", 1.0));
+            });
+        })
+        .json();
+    compare(PerSide::new(text.clone(), text), |analysis| {
+        let times: Vec<(Option<u32>, f64)> =
+            rows(analysis).into_iter().map(|row| (row.1, row.3[0])).collect();
+        let expected =
+            [(Some(0), 10.0), (Some(0), 20.0), (Some(1), 10.0), (Some(1), 21.0), (None, 1.0)];
+        assert_eq!(times, expected);
+    });
+}
+
+#[test]
+fn a_graph_replay_has_the_layers_that_its_kernels_repeat() {
+    let text = TraceBuilder::rocm()
+        .thread("main", |t| {
+            t.op("aten::copy_", |t| t.kernel("input", 2.0));
+            t.launch("hipGraphLaunch").graph(|graph| {
+                graph.kernel("embed", 3.0);
+                for layer in 0..6 {
+                    for name in ["norm", "qkv", "rope"] {
+                        graph.kernel(name, 5.0);
+                    }
+                    match layer % 2 {
+                        0 => graph.kernel("attention_full", 9.0),
+                        _ => {
+                            graph.kernel("attention_split", 8.0);
+                            graph.kernel("attention_reduce", 1.0);
+                        }
+                    }
+                    graph.kernel("mlp", 20.0);
+                }
+                graph.kernel("head", 7.0);
+            });
+        })
+        .json();
+    compare(PerSide::new(text.clone(), text), |analysis| {
+        let pairs = LayerPairs::of(analysis);
+        let stacks = pairs.layers(Side::Baseline).stacks();
+        assert_eq!((stacks.len(), stacks[0].kind), (1, StackKind::Graph));
+        assert_eq!(stacks[0].layers.len(), 6);
+        let times: Vec<f64> = rows(analysis).into_iter().map(|row| row.3[0]).collect();
+        assert_eq!(times, [5.0, 44.0, 44.0, 44.0, 44.0, 44.0, 44.0, 7.0]);
+    });
+}
+
+#[test]
+fn real_models_have_as_many_layers_as_they_have() {
+    for (name, layers) in [
+        ("mi300_h100/bert.mi300.json.gz", 4),
+        ("mi300_h100/bert.h100.json.gz", 4),
+        ("mi300_h100/vit.mi300.json.gz", 12),
+        ("mi300_h100/vit.h100.json.gz", 12),
+        ("mi300_h100/timesformer.mi300.json.gz", 12),
+        ("mi300_h100/timesformer.h100.json.gz", 12),
+        ("inference/vllm_eager.b200.json.gz", 36),
+        ("inference/vllm_decode_graph.mi300.json.gz", 24),
+        ("inference/sglang_decode.mi300.json.gz", 36),
+    ] {
+        let Some(path) = traces::real(name) else { return };
+        compare_files(PerSide::new(&path, &path), |analysis| {
+            let pairs = LayerPairs::of(analysis);
+            let stacks = pairs.layers(Side::Baseline).stacks();
+            assert_eq!(
+                stacks.iter().map(|s| s.layers.len()).collect::<Vec<_>>(),
+                [layers],
+                "{name}"
+            );
+            let places: Vec<&str> = analysis
+                .layer_rows(&pairs)
+                .iter()
+                .map(|row| row.place.label())
+                .filter(|&label| label == "pre" || label == "post")
+                .collect();
+            assert_eq!(places, ["pre", "post"], "{name}");
+        });
+    }
+}
+
+#[test]
+fn an_extra_layer_is_found_where_it_was_added() {
+    let names = ["cpu/cnn.pt.trace.json.gz", "cpu/cnn_extra_layer.pt.trace.json.gz"];
+    let [Some(one), Some(two)] = names.map(traces::real) else { return };
+    compare_files(PerSide::new(one, two), |analysis| {
+        let layers: Vec<_> = rows(analysis)
+            .into_iter()
+            .filter(|row| row.0.starts_with("Block"))
+            .map(|row| (row.1, row.2))
+            .collect();
+        let both = |a: u32, b: u32| (Some(a), Some(b));
+        let forward_and_backward =
+            [both(0, 0), both(1, 1), (None, Some(2)), both(2, 3)].map(|pair| [pair, pair]);
+        assert_eq!(layers, forward_and_backward.concat());
+    });
+}
+
+fn check(paths: &PerSide<std::path::PathBuf>) {
+    let sorted = |analysis: &Analysis<'_>, turn: fn(PerSide<i64>) -> PerSide<i64>| {
+        let pairs = LayerPairs::of(analysis);
+        let ops = analysis.layer_op_rows(&pairs);
+        let rows = analysis.layer_rows(&pairs);
+        for side in Side::BOTH {
+            let total = analysis.account().totals[side].time;
+            assert_eq!(rows.iter().map(|row| row.time[side]).sum::<Nanos>(), total);
+            assert_eq!(ops.iter().map(|row| row.spread[side].total).sum::<Nanos>(), total);
+        }
+        let mut shown: Vec<(&str, &str, i64, i64)> = rows
+            .iter()
+            .map(|row| {
+                let time = turn(row.time.map(|time| time.0));
+                (row.place.label(), row.phase.label(), time.baseline, time.candidate)
+            })
+            .collect();
+        shown.sort_unstable();
+        shown
+    };
+    let one = compare_files(paths.clone(), |one| sorted(one, |time| time));
+    let other = compare_files(paths.clone().swap(), |other| sorted(other, PerSide::swap));
+    assert_eq!(one, other, "{paths:?}");
+}
+
+#[test]
+fn layers_add_up_and_mirror_on_the_examples() {
+    for pair in traces::example_pairs() {
+        check(&pair);
+    }
+}
+
+#[test]
+fn layers_add_up_and_mirror_on_real_traces() {
+    for pair in traces::real_pairs() {
+        check(&pair);
+    }
+}
