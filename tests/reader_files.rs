@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
+#[expect(clippy::print_stderr, reason = "a skipped test is visible")]
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("TRACETREE_TRACES").map(PathBuf::from);
     if folder.is_none() {

@@ -3,6 +3,7 @@
 use super::phases::{Phase, Phases};
 use super::steps::{StepId, Steps};
 use super::timeline::{self, Activity, Occupied};
+use super::verdict::Judgement;
 use super::{Analysis, Measure};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, EventId, Nanos, TextId, Trace};
@@ -82,12 +83,14 @@ pub struct StepName {
 }
 
 /// A phase on both sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
     /// What its work comes to.
     pub figures: PerSide<Figures>,
+    /// The verdict on its time and the evidence, with the steps as repeats.
+    pub judgement: Judgement,
 }
 
 impl Analysis<'_> {
@@ -114,13 +117,17 @@ impl Analysis<'_> {
     /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
     /// account on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
-        let figures = PerSide::from_fn(|side| self.phase_figures(side));
+        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let figures = PerSide::from_fn(|side| self.phase_figures(side, &phases[side]));
+        let judged =
+            self.judge_groups(Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
         Phase::ALL
             .into_iter()
             .enumerate()
             .map(|(at, phase)| PhaseRow {
                 phase,
                 figures: PerSide::from_fn(|side| figures[side][at]),
+                judgement: judged[at],
             })
             .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])))
             .collect()
@@ -140,8 +147,8 @@ impl Analysis<'_> {
         figures
     }
 
-    fn phase_figures(&self, side: Side) -> Vec<Figures> {
-        let (phases, steps) = (Phases::of(self.tree(side)), Steps::of(self.tree(side)));
+    fn phase_figures(&self, side: Side, phases: &Phases) -> Vec<Figures> {
+        let steps = Steps::of(self.tree(side));
         let group = |call: CallId| phases.phase(call) as usize;
         let mut figures = self.group_figures(side, &steps, Phase::ALL.len(), group);
         for (at, figures) in figures.iter_mut().enumerate() {

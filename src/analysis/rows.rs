@@ -127,7 +127,11 @@ fn empty_row(diff: &TraceDiff<'_>, key: RowKey<'_>, side: Side, call: CallId) ->
             let calls = PerSide::from_fn(|side| node.call(side));
             (kind, calls, calls[side].unwrap_or(call))
         }
-        RowKey::Unlinked(_) => (RowKind::Unlinked, PerSide::default(), call),
+        RowKey::Unlinked(_) => {
+            // Not the event itself: its row holds the other events of its name as well.
+            let root = diff.tree(side).parent(call).unwrap_or(call);
+            (RowKind::Unlinked, PerSide::default(), root)
+        }
     };
     Row {
         kind,

@@ -115,8 +115,10 @@ impl Analysis<'_> {
             for call in self.measure().calls(self.tree(side)) {
                 let row = self.row_index(side, call).expect("accounted calls have a row");
                 let draft = &mut drafts[group(side, call)];
-                draft.is_changed |= works[row] != Work::Same;
                 draft.calls[side].push(call);
+                if works[row] != Work::Same {
+                    draft.changed[side] += self.time_of(side, call);
+                }
             }
         }
         let questions: Vec<Question> =
@@ -130,7 +132,8 @@ impl Analysis<'_> {
 #[derive(Debug, Clone, Default)]
 struct GroupDraft {
     calls: PerSide<Vec<CallId>>,
-    is_changed: bool,
+    /// Time in rows whose work changed, or that one side has alone.
+    changed: PerSide<Nanos>,
 }
 
 impl GroupDraft {
@@ -139,10 +142,9 @@ impl GroupDraft {
             self.calls[side].iter().map(|&call| sampler.analysis.time_of(side, call)).sum::<Nanos>()
         });
         let is_empty = |side: Side| self.calls[side].is_empty();
-        let work = match (is_empty(Side::Baseline) || is_empty(Side::Candidate), self.is_changed) {
-            (true, _) => Work::OneSided,
-            (false, true) => Work::Changed,
-            (false, false) => Work::Same,
+        let work = match is_empty(Side::Baseline) || is_empty(Side::Candidate) {
+            true => Work::OneSided,
+            false => explained(time, self.changed),
         };
         Question {
             samples: PerSide::from_fn(|side| match sampler.repeats {
@@ -193,8 +195,10 @@ impl Sampler<'_> {
             Repeats::Steps => PerSide::from_fn(|side| self.by_step(&rows, side)),
             Repeats::Calls => PerSide::from_fn(|side| vec![sum(&rows, side).as_micros()]),
         };
-        let changed = rows.iter().any(|row| self.work(row) != Work::Same);
-        let work = if changed { Work::Changed } else { Work::Same };
+        let other: Vec<&Row> =
+            rows.iter().copied().filter(|row| self.work(row) != Work::Same).collect();
+        let of = |rows: &[&Row]| PerSide::from_fn(|side| sum(rows, side));
+        let work = explained(of(&rows), of(&other));
         Question { samples, time: self.per_repeat(&rows), work }
     }
 
@@ -300,6 +304,19 @@ impl Sampler<'_> {
             Repeats::Steps => Nanos(time[side].0 / self.steps[side].len().max(1) as i64),
             Repeats::Calls => time[side],
         })
+    }
+}
+
+/// Whether the work that changed explains a difference: at least half of it, in its direction.
+/// A small change of the work must not make a verdict of noise in the rest.
+fn explained(time: PerSide<Nanos>, changed: PerSide<Nanos>) -> Work {
+    let difference = time.candidate - time.baseline;
+    let share = changed.candidate - changed.baseline;
+    let is_same_direction = share.0.signum() == difference.0.signum();
+    match is_same_direction && share != Nanos::ZERO && share.abs() + share.abs() >= difference.abs()
+    {
+        true => Work::Changed,
+        false => Work::Same,
     }
 }
 

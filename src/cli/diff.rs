@@ -1,5 +1,6 @@
 //! `tracetree diff BASE NEW`: the main job.
 
+use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
 use super::{Outcome, fleet, load, summary};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
 use tracetree::diff::TraceDiff;
-use tracetree::report::{summarise, write_report};
+use tracetree::report::{summarise, write_markdown, write_report_with};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result};
@@ -23,6 +24,8 @@ pub(super) struct DiffArgs {
     /// Folder for the report; created if missing, other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
     pub(super) output: PathBuf,
+    #[command(flatten)]
+    pub(super) emit: EmitArgs,
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
@@ -135,20 +138,21 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
     let analysis = Analysis::with_options(&diff, options);
-    write_report(&analysis, &args.output)?;
+    write_report_with(&analysis, &args.output, &args.emit.options())?;
     let summary = summarise(&analysis);
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => summary::text(&analysis, &summary, args.top, width, out),
         Format::Json => summary::json(&summary, out),
         Format::Csv => summary::csv(&analysis, out),
-        Format::Md => summary::markdown(&analysis, &summary, args.top, out),
+        Format::Md => write_markdown(&analysis, args.top, out),
     })?;
     for note in &summary.notes {
         console.say(&summary::note_line(note));
     }
     console.say(&format!("report in {}", args.output.display()));
-    if args.selection.strict_comparability && !analysis.comparability().is_comparable() {
+    args.emit.show(&args.output, console);
+    if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
     match args.is_failed(analysis.account(), analysis.diff().differences().len()) {

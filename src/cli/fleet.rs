@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{Account, Analysis, CollectiveWait, Collectives, straggler};
 use tracetree::diff::TraceDiff;
-use tracetree::report::{RankRow, write_ranks, write_report};
+use tracetree::report::{RankRow, write_ranks, write_report_with};
 use tracetree::trace::{ReadOptions, Trace, read_pair};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
@@ -149,7 +149,7 @@ fn compare(pair: &RankPair, args: &DiffArgs) -> Result<Compared> {
     let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
     let analysis = Analysis::with_options(&diff, args.analysis_options()?);
-    write_report(&analysis, &args.output.join(&pair.folder))?;
+    write_report_with(&analysis, &args.output.join(&pair.folder), &args.emit.options())?;
     Ok(Compared {
         account: *analysis.account(),
         collectives: traces.as_ref().map(Collectives::of),

@@ -1,6 +1,7 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
 mod diff;
+mod emit;
 mod fleet;
 mod fleet_summary;
 mod info;

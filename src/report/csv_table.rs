@@ -39,6 +39,12 @@ pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
         .collect()
 }
 
+/// The rows of a CSV text, its header first.
+pub(super) fn parse_rows(text: &[u8]) -> io::Result<Vec<Vec<String>>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text);
+    reader.records().map(|record| Ok(record?.iter().map(str::to_owned).collect())).collect()
+}
+
 /// Milliseconds with every digit: six decimals.
 pub(super) fn millis(time: Nanos) -> String {
     let sign = if time.0 < 0 { "-" } else { "" };

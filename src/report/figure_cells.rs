@@ -1,7 +1,7 @@
 //! The figures of a group on both sides → the cells that steps.csv and phases.csv share.
 
 use super::csv_table::{optional, optional_ratio};
-use crate::analysis::{Figures, ratio};
+use crate::analysis::{Figures, Judgement, ratio};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -87,4 +87,10 @@ fn rates(figures: &PerSide<Figures>, pick: fn(&Figures) -> Option<f64>) -> [Stri
     let PerSide { baseline, candidate } = figures.map(|f| pick(&f));
     let delta = baseline.zip(candidate).map(|(a, b)| b - a);
     [baseline, candidate, delta].map(|rate| rate.map_or_else(String::new, |r| format!("{r:.3}")))
+}
+
+/// The cells `verdict`, `p` and `q`.
+pub(super) fn verdict_cells(judgement: &Judgement) -> [String; 3] {
+    let chance = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
+    [judgement.verdict.label().to_owned(), chance(judgement.p), chance(judgement.q)]
 }

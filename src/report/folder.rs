@@ -1,6 +1,6 @@
 //! Files → a folder: written aside in parallel, moved into place when complete.
 
-use super::ReportFile;
+use super::{ReportFile, ReportOptions};
 use crate::analysis::Analysis;
 use crate::error::{Error, ErrorKind, Result};
 use rayon::prelude::*;
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn write_into(
     folder: &Path,
-    files: &[ReportFile],
+    files: &[&ReportFile],
     analysis: &Analysis<'_>,
+    options: &ReportOptions,
 ) -> Result<Vec<&'static str>> {
     if folder.exists() && !folder.is_dir() {
         return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
@@ -20,15 +21,20 @@ pub(super) fn write_into(
     let staging = Staging::create(folder)?;
     files
         .par_iter()
-        .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis))?;
+        .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis, options))?;
     staging.move_into(folder, files)?;
     Ok(files.iter().map(|file| file.name).collect())
 }
 
-fn write_file(path: &Path, file: &ReportFile, analysis: &Analysis<'_>) -> Result<()> {
+fn write_file(
+    path: &Path,
+    file: &ReportFile,
+    analysis: &Analysis<'_>,
+    options: &ReportOptions,
+) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
-        (file.write)(analysis, &mut out)?;
+        (file.write)(analysis, options, &mut out)?;
         out.flush()
     };
     write().map_err(|error| Error::io(path, "write the report", error))
@@ -57,7 +63,7 @@ impl Staging {
     }
 
     /// A new folder appears whole; in an existing one each file is replaced whole.
-    fn move_into(&self, folder: &Path, files: &[ReportFile]) -> Result<()> {
+    fn move_into(&self, folder: &Path, files: &[&ReportFile]) -> Result<()> {
         let failed = |error| Error::io(folder, "put the report in place", error);
         if !folder.exists() {
             return fs::rename(&self.path, folder).map_err(failed);

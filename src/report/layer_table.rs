@@ -1,12 +1,12 @@
 //! `layers.csv`: a row per layer and phase, and rows for what stands around the layers.
 
 use super::csv_table::{CsvTable, optional_ratio};
-use super::figure_cells::presence;
+use super::figure_cells::{presence, verdict_cells};
 use crate::analysis::{Analysis, LayerPairs, PlacePair};
 use crate::side::Side;
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 19] = [
     "stack",
     "place",
     "layer_trace1",
@@ -23,6 +23,9 @@ const COLUMNS: [&str; 16] = [
     "ratio",
     "outlier_trace1",
     "outlier_trace2",
+    "verdict",
+    "p",
+    "q",
 ];
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -30,6 +33,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.layer_rows(&pairs) {
         let [layer1, layer2] = positions(row.place);
+        let [verdict, p, q] = verdict_cells(&row.judgement);
         table.row(&[
             &pairs.stack_name(row.place),
             row.place.label(),
@@ -47,6 +51,9 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
             &optional_ratio(row.ratio()),
             flag(row.outlier.baseline),
             flag(row.outlier.candidate),
+            &verdict,
+            &p,
+            &q,
         ])?;
     }
     table.finish()

@@ -1,4 +1,5 @@
-//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON.
+//! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON; and what
+//! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own next to the target and moved into
 //! place when all of them are complete, so that a failed run leaves no half report. Files in the
@@ -7,33 +8,52 @@
 mod categories_csv;
 mod csv_table;
 mod diff_stats;
+mod emit;
+mod facets;
 mod figure_cells;
+mod figures;
+mod flame;
 mod folder;
 mod fusion_csv;
+mod html;
 mod info;
 mod kernel_table;
 mod kernels_csv;
+mod labels;
 mod layer_op_table;
 mod layer_table;
+mod markdown;
 mod merged_tree;
 mod op_map;
+mod perfetto;
 mod phase_table;
+mod prune;
 mod rank_table;
 mod same_kernels_csv;
 mod stacks_json;
 mod step_table;
 mod summaries;
 mod summary;
+mod sums;
 mod tally_cells;
 mod uid_table;
+mod verdict;
+mod verdict_summary;
 mod verdict_table;
+mod xlsx;
 
+pub use emit::{Emit, ReportOptions};
+pub use figures::{Unit, one_line, percent, shorten, times};
 pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
+pub use labels::node_name;
 pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
 pub use summary::{
-    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_json,
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
+    write_json,
 };
 pub use uid_table::read_uid_map;
+pub use verdict::sentence as verdict;
+pub use verdict_summary::{Change, VerdictSummary};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -43,37 +63,84 @@ use std::path::Path;
 /// One file of the report: its name, and what writes it.
 struct ReportFile {
     name: &'static str,
-    write: fn(&Analysis<'_>, &mut dyn Write) -> io::Result<()>,
+    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
 }
 
-const FILES: [ReportFile; 18] = [
-    ReportFile { name: "merged_tree_output.txt", write: merged_tree::write },
-    ReportFile { name: "diff_stats.csv", write: diff_stats::write },
-    ReportFile { name: "diff_stats_unique_args_summary.csv", write: summaries::write_unique_args },
-    ReportFile { name: "diff_stats_names_summary.csv", write: summaries::write_names },
-    ReportFile { name: "diff_stats_kernels.csv", write: kernel_table::write },
-    ReportFile { name: "categories.csv", write: categories_csv::write },
-    ReportFile { name: "kernels.csv", write: kernels_csv::write },
-    ReportFile { name: "same_kernels.csv", write: same_kernels_csv::write },
-    ReportFile { name: "fusion.csv", write: fusion_csv::write },
-    ReportFile { name: "stacks.json", write: stacks_json::write },
-    ReportFile { name: "uid_map.csv", write: uid_table::write },
-    ReportFile { name: "cpu_op_map.json", write: op_map::write },
-    ReportFile { name: "steps.csv", write: step_table::write },
-    ReportFile { name: "phases.csv", write: phase_table::write },
-    ReportFile { name: "layers.csv", write: layer_table::write },
-    ReportFile { name: "layer_ops.csv", write: layer_op_table::write },
-    ReportFile { name: "verdicts.csv", write: verdict_table::write },
-    ReportFile { name: "summary.json", write: summary::write },
+/// The files that every report has.
+const TABLES: [ReportFile; 18] = [
+    file("merged_tree_output.txt", |analysis, _, out| merged_tree::write(analysis, out)),
+    file("diff_stats.csv", |analysis, _, out| diff_stats::write(analysis, out)),
+    file("diff_stats_unique_args_summary.csv", |analysis, _, out| {
+        summaries::write_unique_args(analysis, out)
+    }),
+    file("diff_stats_names_summary.csv", |analysis, _, out| summaries::write_names(analysis, out)),
+    file("diff_stats_kernels.csv", |analysis, _, out| kernel_table::write(analysis, out)),
+    file("categories.csv", |analysis, _, out| categories_csv::write(analysis, out)),
+    file("kernels.csv", |analysis, _, out| kernels_csv::write(analysis, out)),
+    file("same_kernels.csv", |analysis, _, out| same_kernels_csv::write(analysis, out)),
+    file("fusion.csv", |analysis, _, out| fusion_csv::write(analysis, out)),
+    file("stacks.json", |analysis, _, out| stacks_json::write(analysis, out)),
+    file("uid_map.csv", |analysis, _, out| uid_table::write(analysis, out)),
+    file("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
+    file("steps.csv", |analysis, _, out| step_table::write(analysis, out)),
+    file("phases.csv", |analysis, _, out| phase_table::write(analysis, out)),
+    file("layers.csv", |analysis, _, out| layer_table::write(analysis, out)),
+    file("layer_ops.csv", |analysis, _, out| layer_op_table::write(analysis, out)),
+    file("verdicts.csv", |analysis, _, out| verdict_table::write(analysis, out)),
+    file("summary.json", |analysis, _, out| summary::write(analysis, out)),
 ];
 
-/// Writes the report of `analysis` into `folder`, which is created if it is missing. Returns the
-/// names of the files written.
+const HTML: [ReportFile; 1] = [file("report.html", |analysis, _, out| html::write(analysis, out))];
+const MARKDOWN: [ReportFile; 1] =
+    [file("report.md", |analysis, _, out| markdown::write(analysis, markdown::NAMES, out))];
+const XLSX: [ReportFile; 1] =
+    [file("report.xlsx", |analysis, options, out| xlsx::write(analysis, options, &TABLES, out))];
+const FLAMEGRAPH: [ReportFile; 2] = [
+    file("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
+    file("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
+];
+const PERFETTO: [ReportFile; 1] = [file("perfetto.json.gz", perfetto::write)];
+
+const fn file(
+    name: &'static str,
+    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
+) -> ReportFile {
+    ReportFile { name, write }
+}
+
+/// The files of a format.
+fn files_of(emit: Emit) -> &'static [ReportFile] {
+    match emit {
+        Emit::Html => &HTML,
+        Emit::Markdown => &MARKDOWN,
+        Emit::Xlsx => &XLSX,
+        Emit::Flamegraph => &FLAMEGRAPH,
+        Emit::Perfetto => &PERFETTO,
+    }
+}
+
+/// Writes the tables of `analysis` and what [`ReportOptions::default`] names into `folder`, which
+/// is created if it is missing. Returns the names of the files written.
 ///
 /// # Errors
 /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
 pub fn write_report(analysis: &Analysis<'_>, folder: &Path) -> Result<Vec<&'static str>> {
-    folder::write_into(folder, &FILES, analysis)
+    write_report_with(analysis, folder, &ReportOptions::default())
+}
+
+/// Writes the tables of `analysis` and what `options` names into `folder`, which is created if it
+/// is missing. Returns the names of the files written.
+///
+/// # Errors
+/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+pub fn write_report_with(
+    analysis: &Analysis<'_>,
+    folder: &Path,
+    options: &ReportOptions,
+) -> Result<Vec<&'static str>> {
+    let wanted = Emit::ALL.into_iter().filter(|emit| options.emits.contains(emit));
+    let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
+    folder::write_into(folder, &files, analysis, options)
 }
 
 /// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.
@@ -90,4 +157,12 @@ pub fn write_merged_tree(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Re
 /// If `out` cannot be written to.
 pub fn write_names_summary(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
     summaries::write_names(analysis, out)
+}
+
+/// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_markdown(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    markdown::write(analysis, top, out)
 }

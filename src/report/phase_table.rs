@@ -1,13 +1,14 @@
 //! `phases.csv`: a row per phase that either trace has.
 
 use super::csv_table::CsvTable;
-use super::figure_cells;
+use super::figure_cells::{self, verdict_cells};
 use crate::analysis::Analysis;
 use std::io::{self, Write};
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut columns = vec!["phase", "steps_trace1", "steps_trace2"];
     columns.extend(figure_cells::COLUMNS);
+    columns.extend(["verdict", "p", "q"]);
     let mut table = CsvTable::new(out, &columns)?;
     for row in analysis.phase_rows() {
         let mut cells = vec![
@@ -16,6 +17,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
             row.figures.candidate.steps.to_string(),
         ];
         cells.extend(figure_cells::cells(&row.figures));
+        cells.extend(verdict_cells(&row.judgement));
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())?;
     }
     table.finish()

@@ -1,6 +1,7 @@
 //! `summary.json`: inputs, totals, the account, notes and the largest differences.
 
-use crate::analysis::{Analysis, NameSummary, Totals};
+use super::verdict_summary::{self, VerdictSummary};
+use crate::analysis::{Analysis, Comparability, NameSummary, Totals};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -33,6 +34,10 @@ pub struct Summary {
     pub account_is_exact: bool,
     /// Number of points of difference.
     pub points_of_difference: u64,
+    /// Whether both sides did the same work, as far as the traces tell.
+    pub comparable: bool,
+    /// The verdicts and their evidence.
+    pub verdict: VerdictSummary,
     /// What was odd about the traces and the comparison.
     pub notes: Vec<SideNote>,
     /// Names with the largest absolute difference, largest first.
@@ -92,6 +97,7 @@ pub struct NameDifference {
 /// Summarises an analysis.
 pub fn summarise(analysis: &Analysis<'_>) -> Summary {
     let account = analysis.account();
+    let checks = analysis.comparability();
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
     Summary {
         schema_version: SCHEMA_VERSION,
@@ -103,7 +109,9 @@ pub fn summarise(analysis: &Analysis<'_>) -> Summary {
         ratio: account.ratio(),
         account_is_exact: account.is_exact(),
         points_of_difference: analysis.diff().differences().len() as u64,
-        notes: notes(analysis),
+        comparable: checks.is_comparable(),
+        verdict: verdict_summary::summarise(analysis),
+        notes: notes(analysis, &checks),
         largest_differences: largest(analysis),
     }
 }
@@ -123,9 +131,8 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
     }
 }
 
-fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
+fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
     let diff = analysis.diff();
-    let checks = analysis.comparability();
     let of_side = |side: Side| {
         let tree = diff.tree(side);
         tree.trace()
@@ -145,12 +152,18 @@ fn notes(analysis: &Analysis<'_>) -> Vec<SideNote> {
 }
 
 fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
+    let mut groups = largest_names(analysis);
+    groups.truncate(LARGEST);
+    groups.into_iter().map(name_difference).collect()
+}
+
+/// The names whose time differs, largest difference first.
+pub fn largest_names(analysis: &Analysis<'_>) -> Vec<NameSummary> {
     let difference = |group: &NameSummary| (group.time.candidate - group.time.baseline).abs();
     let mut groups = analysis.by_name();
     groups.retain(|group| difference(group) > Nanos::ZERO);
     groups.sort_by(|a, b| difference(b).cmp(&difference(a)).then_with(|| a.name.cmp(&b.name)));
-    groups.truncate(LARGEST);
-    groups.into_iter().map(name_difference).collect()
+    groups
 }
 
 fn name_difference(group: NameSummary) -> NameDifference {

@@ -2,6 +2,7 @@
 //! the evidence; the largest difference first.
 
 use super::csv_table::{CsvTable, optional_ratio};
+use super::figure_cells::verdict_cells;
 use crate::analysis::{Analysis, Judgement, Repeats, Site, ratio};
 use crate::side::Side;
 use std::io::{self, Write};
@@ -67,16 +68,12 @@ fn times(site: &Site) -> [String; 4] {
 
 fn evidence(judgement: &Judgement, repeats: Repeats) -> Vec<String> {
     let number = |value: f64| format!("{value:.3}");
-    let chance = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
-    let mut cells = vec![
-        judgement.verdict.label().to_owned(),
-        judgement.work.label().to_owned(),
-        repeats.label().to_owned(),
-    ];
+    let [verdict, p, q] = verdict_cells(judgement);
+    let mut cells = vec![verdict, judgement.work.label().to_owned(), repeats.label().to_owned()];
     cells.extend(Side::BOTH.map(|side| judgement.repeats[side].to_string()));
     cells.extend(Side::BOTH.map(|side| number(judgement.median_us[side])));
     cells.extend(Side::BOTH.map(|side| number(judgement.deviation_us[side])));
     cells.push(judgement.shift_us.map_or_else(String::new, number));
-    cells.extend([chance(judgement.p), chance(judgement.q)]);
+    cells.extend([p, q]);
     cells
 }

@@ -3,10 +3,15 @@
 
 pub mod bench;
 pub mod changes;
-pub mod compare;
+pub mod compared;
 pub mod files;
+pub mod find;
+pub mod phenomena;
 pub mod recording;
+pub mod reports;
 pub mod resnet;
 pub mod score;
+pub mod screen;
 pub mod splitmix;
 pub mod trace_builder;
+pub mod traces;

@@ -3,7 +3,7 @@
 use super::{LayerPairs, PlacePair};
 use crate::analysis::account::ratio;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::{Analysis, Phase, Phases};
+use crate::analysis::{Analysis, Judgement, Phase, Phases};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -15,7 +15,7 @@ const OUTLYING: f64 = 3.5;
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work of one place and phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LayerRow {
     /// The layer, or what stands around the layers.
     pub place: PlacePair,
@@ -27,6 +27,8 @@ pub struct LayerRow {
     pub time: PerSide<Nanos>,
     /// Whether the layer's time stands out among the layers of its stack and phase.
     pub outlier: PerSide<bool>,
+    /// The verdict on its time and the evidence, with the steps as repeats.
+    pub judgement: Judgement,
 }
 
 impl LayerRow {
@@ -46,15 +48,16 @@ impl Analysis<'_> {
     /// account on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
         let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
-        let mut rows: Vec<LayerRow> = pairs
-            .places()
-            .iter()
-            .flat_map(|&place| Phase::ALL.map(|phase| empty_row(place, phase)))
-            .collect();
+        let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
+        let at = |side: Side, call| {
+            pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
+        };
+        let judged = self.judge_groups(pairs.places().len() * Phase::ALL.len(), at);
+        let mut rows: Vec<LayerRow> =
+            keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
         for side in Side::BOTH {
             for call in self.measure().calls(self.tree(side)) {
-                let phase = phases[side].phase(call) as usize;
-                let row = &mut rows[pairs.place_of(side, call) * Phase::ALL.len() + phase];
+                let row = &mut rows[at(side, call)];
                 row.events[side] += 1;
                 row.time[side] += self.time_of(side, call);
             }
@@ -67,13 +70,14 @@ impl Analysis<'_> {
     }
 }
 
-fn empty_row(place: PlacePair, phase: Phase) -> LayerRow {
+fn empty_row((place, phase): (PlacePair, Phase), judgement: Judgement) -> LayerRow {
     LayerRow {
         place,
         phase,
         events: PerSide::default(),
         time: PerSide::default(),
         outlier: PerSide::default(),
+        judgement,
     }
 }
 

@@ -74,8 +74,18 @@ impl<'b> Gap<'_, 'b, '_> {
             return None;
         }
         let partners = self.possible_partners(side, at);
+        if self.is_wrapped(side, call, partners, opened) {
+            return None;
+        }
         let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, &inner)).max();
         opened.checked_sub(kept.unwrap_or(0))
+    }
+
+    /// Whether a call of the other run holds more of this one than is gained by opening it: then
+    /// that one is the wrapper, and this one is what it wraps.
+    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
+        let whole = self.bags.of(side, call);
+        partners.iter().any(|&other| common(&whole, &self.bags.below(side.other(), other)) > opened)
     }
 
     /// The calls of the other run around the same place.

@@ -68,7 +68,9 @@ impl Aligner<'_, '_> {
         let mut calls: Vec<u32> = left_over
             .iter()
             .copied()
-            .filter(|&call| !outline.is_gpu(call) && !outline.is_query(call) && !outline.is_launch(call))
+            .filter(|&call| {
+                !outline.is_gpu(call) && !outline.is_query(call) && !outline.is_launch(call)
+            })
             .collect();
         calls.sort_unstable();
         let places = self.places(side, &calls);
@@ -138,7 +140,8 @@ impl Aligner<'_, '_> {
         pairs.retain(|(a, b)| a.place.abs_diff(b.place) <= reach);
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
         for (a, b) in pairs {
-            let free = self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
+            let free =
+                self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
             if free && self.is_alike(a.call, b.call) {
                 self.pair(a.call, b.call, Relation::Moved);
             }

@@ -22,6 +22,9 @@ const SMALL_WINDOW: usize = 8 * 1024;
 /// The most that is kept of one element (or of the text in which the end of one is looked for).
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
+/// Bytes of the buffer besides the text: the guard, and what follows.
+const EXTRA: usize = 1 + TAIL + PADDING;
+
 /// The text that stands in memory.
 pub(super) struct Block {
     bytes: Vec<u8>,
@@ -51,7 +54,7 @@ impl Window<'_> {
 impl Block {
     /// An empty block that reads `capacity` bytes at once.
     pub(super) fn new(capacity: usize) -> Self {
-        let bytes = vec![0; 1 + capacity + TAIL + PADDING];
+        let bytes = vec![0; capacity + EXTRA];
         let indexer = Indexer::new(capacity);
         Block { bytes, start: 1, end: 1, window: capacity, base: 0, at_end: false, indexer }
     }
@@ -141,18 +144,16 @@ impl Block {
         self.bytes.copy_within(self.start..self.end, 1);
         self.end -= self.start - 1;
         self.start = 1;
-        let capacity = self.bytes.len() - 1 - TAIL - PADDING;
-        if self.end - 1 <= capacity / 2 {
-            return Ok(());
-        }
-        if capacity * 2 > 2 * MAX_KEPT {
-            let place = Place { offset: self.base, event: None };
+        let (rest, capacity) = (self.end - self.start, self.bytes.len() - EXTRA);
+        if rest > MAX_KEPT {
             let message = format!("one element is longer than {} MiB", MAX_KEPT >> 20);
             return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message)
-                .at(place)
+                .at(Place { offset: self.base, event: None })
                 .remedy("this is no trace of a profiler, or it is damaged beyond repair"));
         }
-        self.bytes.resize(1 + capacity * 2 + TAIL + PADDING, 0);
+        if rest > capacity / 2 {
+            self.bytes.resize(capacity * 2 + EXTRA, 0);
+        }
         Ok(())
     }
 }

@@ -302,7 +302,7 @@ impl Builder {
         thread: ThreadId,
         place: Place,
     ) -> u32 {
-        if let Some(id) = args.external_id {
+        if let (Some(id), true) = (args.external_id, category != Category::Runtime) {
             self.trace.external_ids.push(event, id);
         }
         if let (Some(id), true) =

@@ -1,0 +1,102 @@
+//! Two traces → for each convolution, what it became on each side and what that costs.
+//!
+//! ```text
+//! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
+//! ```
+//! The regression analysis of `docs/walkthrough.md` by hand: take the rows of one op, group them by
+//! what goes in, and lay the ops and kernels of both sides next to each other. Without arguments it
+//! takes the ResNet pair of `examples/traces`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use tracetree::analysis::{Analysis, Row};
+use tracetree::diff::TraceDiff;
+use tracetree::trace::{Nanos, ReadOptions, read_pair};
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Side};
+
+const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
+const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
+/// The lowest op that holds a convolution on every platform, and that of its backward.
+const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
+const WIDTH: usize = 58;
+
+/// All convolutions with the same inputs.
+#[derive(Default)]
+struct Lowering {
+    rows: usize,
+    time: PerSide<Nanos>,
+    /// (launching op, kernel) → how often, and how long.
+    parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let baseline = arguments.next().unwrap_or_else(|| BASELINE.to_owned());
+    let candidate = arguments.next().unwrap_or_else(|| CANDIDATE.to_owned());
+    let options = ReadOptions::default();
+    let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
+    let traces = read_pair(paths, PerSide::new(&options, &options))?;
+    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let diff = TraceDiff::align(trees.as_ref());
+    let analysis = Analysis::new(&diff);
+
+    let mut out = std::io::stdout().lock();
+    for op in CONVOLUTIONS {
+        let mut lowerings: Vec<_> = lowerings(&analysis, op).into_iter().collect();
+        lowerings.sort_by_key(|(shapes, lowering)| {
+            (Reverse(difference(lowering).abs()), shapes.clone())
+        });
+        for (shapes, lowering) in lowerings {
+            writeln!(out, "{op} of {shapes}, {} times", lowering.rows)?;
+            show(&lowering, &mut out)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rows of `op`, by the shapes of the inputs, weights and bias.
+fn lowerings(analysis: &Analysis<'_>, op: &str) -> BTreeMap<String, Lowering> {
+    let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
+    for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
+        // Shapes of both sides come first, the baseline's in front; scalars have none.
+        let shapes = analysis.argument_texts(row)[0];
+        let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
+        let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();
+        lowering.rows += 1;
+        for side in Side::BOTH {
+            lowering.time[side] += row.time[side];
+            add_parts(analysis, row, side, lowering);
+        }
+    }
+    lowerings
+}
+
+fn add_parts(analysis: &Analysis<'_>, row: &Row, side: Side, lowering: &mut Lowering) {
+    let tree = analysis.tree(side);
+    for &event in &row.events[side] {
+        let op = analysis.op_of(side, event).map_or("", |op| tree.name(op));
+        let key = (op.to_owned(), tree.name(event).to_owned());
+        let part = lowering.parts[side].entry(key).or_default();
+        part.0 += 1;
+        part.1 += tree.duration(event);
+    }
+}
+
+fn show(lowering: &Lowering, out: &mut impl Write) -> std::io::Result<()> {
+    for side in Side::BOTH {
+        writeln!(out, "  {} {:>10} us", side.label(), lowering.time[side])?;
+        for ((op, kernel), (count, time)) in &lowering.parts[side] {
+            let kernel: String = kernel.chars().take(WIDTH).collect();
+            writeln!(out, "    {time:>12} us {count:>4} x {op} > {kernel}")?;
+        }
+    }
+    writeln!(out, "  difference {:+.3} us\n", difference(lowering).as_micros())
+}
+
+fn difference(lowering: &Lowering) -> Nanos {
+    lowering.time.candidate - lowering.time.baseline
+}

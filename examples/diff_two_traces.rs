@@ -1,0 +1,116 @@
+//! Two traces → what differs in their GPU time and why, on one screen.
+//!
+//! ```text
+//! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
+//! ```
+//! Without arguments it takes the ResNet pair of `examples/traces`. With REPORT it leaves the report
+//! folder there, the same one that `tracetree diff` writes.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use tracetree::analysis::Analysis;
+use tracetree::diff::{MergedId, MergedNode, TraceDiff};
+use tracetree::report::write_report;
+use tracetree::trace::{ReadOptions, read_pair};
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Side};
+
+const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
+const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
+/// Lines of each list.
+const TOP: usize = 8;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let baseline = arguments.next().unwrap_or_else(|| BASELINE.to_owned());
+    let candidate = arguments.next().unwrap_or_else(|| CANDIDATE.to_owned());
+
+    // Each stage borrows from the one before it, and returns a value of its own.
+    let options = ReadOptions::default();
+    let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
+    let traces = read_pair(paths, PerSide::new(&options, &options))?;
+    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let diff = TraceDiff::align(trees.as_ref());
+    let analysis = Analysis::new(&diff);
+
+    let mut out = std::io::stdout().lock();
+    totals(&analysis, &mut out)?;
+    names(&analysis, &mut out)?;
+    points(&diff, &mut out)?;
+    if let Some(folder) = arguments.next() {
+        let files = write_report(&analysis, Path::new(&folder))?;
+        writeln!(out, "\n{} files in {folder}", files.len())?;
+    }
+    Ok(())
+}
+
+/// The totals, and that the rows add up to them.
+fn totals(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> {
+    let account = analysis.account();
+    for side in Side::BOTH {
+        let totals = &account.totals[side];
+        writeln!(
+            out,
+            "{} {}: {:.3} ms in {} events, {:.3} ms of it without launch in the trace",
+            side.label(),
+            analysis.tree(side).trace().source(),
+            totals.time.as_millis(),
+            totals.events,
+            totals.unlinked.as_millis(),
+        )?;
+    }
+    let exact = if account.is_exact() { "exactly" } else { "NOT" };
+    writeln!(out, "{} rows add up to that {exact}", analysis.rows().len())
+}
+
+/// The names with the largest differences.
+fn names(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> {
+    let mut groups = analysis.by_name();
+    groups.sort_by_key(|group| {
+        let difference = group.time.candidate - group.time.baseline;
+        (std::cmp::Reverse(difference.abs()), group.name.clone())
+    });
+    writeln!(out, "\n{:>10} {:>10} {:>10}  rows", "trace1 ms", "trace2 ms", "diff ms")?;
+    for group in groups.iter().take(TOP) {
+        writeln!(
+            out,
+            "{:>10.3} {:>10.3} {:>+10.3}  {} x {}",
+            group.time.baseline.as_millis(),
+            group.time.candidate.as_millis(),
+            (group.time.candidate - group.time.baseline).as_millis(),
+            group.row_count,
+            group.name,
+        )?;
+    }
+    Ok(())
+}
+
+/// The points of difference with GPU work, equal ones together.
+fn points(diff: &TraceDiff<'_>, out: &mut impl Write) -> std::io::Result<()> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for point in diff.differences().iter().filter(|point| point.gpu_events > 0) {
+        let common = point.lowest_common.map_or_else(String::new, |id| label(diff, id));
+        let kind = format!("{}  below {common}", label(diff, point.node));
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let mut kinds: Vec<(usize, String)> = kinds.into_iter().map(|(k, n)| (n, k)).collect();
+    kinds.sort_by_key(|(count, kind)| (std::cmp::Reverse(*count), kind.clone()));
+    writeln!(out, "\npoints of difference with GPU work")?;
+    for (count, kind) in kinds.iter().take(TOP) {
+        writeln!(out, "{count:>6} x {kind}")?;
+    }
+    Ok(())
+}
+
+fn label(diff: &TraceDiff<'_>, id: MergedId) -> String {
+    let name = |side: Side, call| diff.tree(side).name(call);
+    match diff.merged().node(id) {
+        MergedNode::Both(a, b) => match (name(Side::Baseline, a), name(Side::Candidate, b)) {
+            (a, b) if a == b => a.to_owned(),
+            (a, b) => format!("{a} | {b}"),
+        },
+        MergedNode::Only(side, call) => format!("{} {}", side.label(), name(side, call)),
+    }
+}

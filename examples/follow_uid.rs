@@ -1,0 +1,74 @@
+//! An event of one trace → the event of the other trace that is the same work, with both call stacks.
+//!
+//! ```text
+//! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
+//! ```
+//! UID is a position in `traceEvents` of the baseline, from 0, such as `uid1` of `diff_stats.csv` or
+//! `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments it follows the longest kernel of the
+//! ResNet pair of `examples/traces` that has a partner.
+
+use std::error::Error;
+use std::io::Write;
+use tracetree::diff::TraceDiff;
+use tracetree::trace::{Category, Trace, Uid};
+use tracetree::tree::{CallId, CallTree};
+use tracetree::{PerSide, Side};
+
+const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
+const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let baseline = Trace::read(arguments.next().unwrap_or_else(|| BASELINE.to_owned()))?;
+    let candidate = Trace::read(arguments.next().unwrap_or_else(|| CANDIDATE.to_owned()))?;
+    let wanted = arguments.next().map(|text| text.parse().map(Uid)).transpose()?;
+
+    let trees = (CallTree::build(&baseline), CallTree::build(&candidate));
+    let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
+    let call = match wanted {
+        Some(uid) => call_at(&trees.0, uid).ok_or("the event is no host call and no GPU event")?,
+        None => longest_kernel(&diff).ok_or("no kernel has a partner")?,
+    };
+
+    let mut out = std::io::stdout().lock();
+    stack(&trees.0, call, &mut out)?;
+    writeln!(out, "\n{}:", diff.relation(Side::Baseline, call).label())?;
+    match diff.partner(Side::Baseline, call) {
+        Some(partner) => stack(&trees.1, partner, &mut out)?,
+        None => {
+            let common = diff.lowest_common(Side::Baseline, call);
+            let name = common.map_or("nothing", |above| trees.0.name(above));
+            writeln!(out, "no partner; the lowest common node above it is {name}")?;
+        }
+    }
+    Ok(())
+}
+
+fn call_at(tree: &CallTree<'_>, uid: Uid) -> Option<CallId> {
+    tree.call_of(tree.trace().event_at(uid)?)
+}
+
+/// The kernel of the baseline that takes longest among those with a partner.
+fn longest_kernel(diff: &TraceDiff<'_>) -> Option<CallId> {
+    let tree = diff.tree(Side::Baseline);
+    let category = |call: CallId| tree.event(call).map(|event| tree.trace().category(event));
+    tree.calls()
+        .filter(|&call| category(call) == Some(Category::Kernel))
+        .filter(|&call| diff.partner(Side::Baseline, call).is_some())
+        .max_by_key(|&call| (tree.duration(call), std::cmp::Reverse(call)))
+}
+
+/// The call and all calls above it, outermost first.
+fn stack(tree: &CallTree<'_>, call: CallId, out: &mut impl Write) -> std::io::Result<()> {
+    let mut stack: Vec<CallId> = tree.ancestors(call).collect();
+    stack.reverse();
+    stack.push(call);
+    writeln!(out, "{}", tree.trace().source())?;
+    for (depth, &above) in stack.iter().enumerate() {
+        let uid = tree.event(above).map(|event| tree.trace().uid(event).0);
+        let place =
+            uid.map_or_else(String::new, |uid| format!("  [{uid}] {} us", tree.duration(above)));
+        writeln!(out, "{:depth$}{}{place}", "", tree.name(above))?;
+    }
+    Ok(())
+}

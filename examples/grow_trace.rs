@@ -1,0 +1,284 @@
+//! A trace → a larger one: its events again and again, with times and ids shifted each time.
+//!
+//! ```text
+//! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
+//! cargo run --release --example grow_trace -- INPUT OUTPUT --times 10
+//! ```
+//!
+//! INPUT is JSON, plain or gzip. OUTPUT is gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
+//! and plain otherwise. Each round is as sound as the trace itself: correlations, flows, forward
+//! and backward links stay inside it, and it starts where the round before it ended.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::ops::Range;
+
+/// Keys whose numbers name something; those of one group name the same thing.
+const SHIFTED: [(&str, Group); 13] = [
+    ("ts", Group::Time),
+    ("correlation", Group::Correlation),
+    ("connection_id", Group::Correlation),
+    ("External id", Group::External),
+    ("external id", Group::External),
+    ("id", Group::Correlation),
+    ("Python id", Group::Python),
+    ("Python parent id", Group::Python),
+    ("Python module id", Group::Module),
+    ("Ev Idx", Group::Index),
+    ("Profiler Event Index", Group::Index),
+    ("Record function id", Group::Function),
+    ("Sequence number", Group::Sequence),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Group {
+    Time,
+    Correlation,
+    External,
+    Python,
+    Module,
+    Index,
+    Function,
+    Sequence,
+}
+
+/// How many groups there are.
+const GROUPS: usize = Group::Sequence as usize + 1;
+
+/// A number of the text that grows with each round.
+struct Number {
+    place: Range<usize>,
+    value: u64,
+    group: Group,
+}
+
+/// What the command line asks for.
+struct Request {
+    input: String,
+    output: String,
+    times: Option<u64>,
+    target_bytes: Option<u64>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let request = request(std::env::args().skip(1))?;
+    let text = read(&request.input)?;
+    let events = events_range(&text).ok_or("no list of events in the input")?;
+    let numbers = numbers(&text, events.clone());
+    let strides = strides(&text, &numbers);
+    let round_bytes = events.len().max(1) as u64;
+    let times = match (request.times, request.target_bytes) {
+        (Some(times), _) => times,
+        (None, Some(bytes)) => bytes.div_ceil(round_bytes),
+        (None, None) => return Err("give --times N or --target-mb N".into()),
+    };
+    let mut out = writer(&request.output)?;
+    out.write_all(&text[..events.start])?;
+    for round in 0..times {
+        if round > 0 {
+            out.write_all(b",")?;
+        }
+        write_round(
+            &mut out,
+            &text,
+            events.clone(),
+            &numbers,
+            strides.map(|stride| stride * round),
+        )?;
+    }
+    out.write_all(&text[events.end..])?;
+    out.flush()?;
+    Ok(())
+}
+
+fn request(mut args: impl Iterator<Item = String>) -> Result<Request, Box<dyn Error>> {
+    let mut paths = Vec::new();
+    let (mut times, mut target_bytes) = (None, None);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--times" => times = Some(args.next().ok_or("--times needs a number")?.parse()?),
+            "--target-mb" => {
+                let megabytes: u64 = args.next().ok_or("--target-mb needs a number")?.parse()?;
+                target_bytes = Some(megabytes * 1_000_000);
+            }
+            _ => paths.push(arg),
+        }
+    }
+    let [input, output] = <[String; 2]>::try_from(paths).map_err(|_| "give INPUT and OUTPUT")?;
+    Ok(Request { input, output, times, target_bytes })
+}
+
+fn read(path: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+    let packed = std::fs::read(path)?;
+    if !packed.starts_with(&[0x1f, 0x8b]) {
+        return Ok(packed);
+    }
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+fn writer(path: &str) -> Result<Box<dyn Write>, Box<dyn Error>> {
+    let file = File::create(path)?;
+    Ok(if path.ends_with(".gz") {
+        Box::new(BufWriter::with_capacity(
+            1 << 20,
+            flate2::write::GzEncoder::new(file, flate2::Compression::default()),
+        ))
+    } else if path.ends_with(".zst") {
+        Box::new(BufWriter::with_capacity(1 << 20, zstd::Encoder::new(file, 3)?.auto_finish()))
+    } else {
+        Box::new(BufWriter::with_capacity(1 << 20, file))
+    })
+}
+
+/// What stands between the brackets of `traceEvents`, or of the list that is the whole text.
+fn events_range(text: &[u8]) -> Option<Range<usize>> {
+    const KEY: &[u8] = b"\"traceEvents\"";
+    let start = match text.trim_ascii_start().first()? {
+        b'[' => 0,
+        _ => text.windows(KEY.len()).position(|window| window == KEY)?,
+    };
+    let open = start + text[start..].iter().position(|&b| b == b'[')?;
+    let mut depth = 0;
+    let mut tokens = Tokens { text, at: open };
+    while let Some(token) = tokens.next() {
+        match text[token.start] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(open + 1..token.start);
+        }
+    }
+    None
+}
+
+/// Strings (with their quotes), numbers and single bytes, blanks left out.
+struct Tokens<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.at + self.text[self.at..].iter().position(|b| !b.is_ascii_whitespace())?;
+        let rest = &self.text[start..];
+        let length = match rest[0] {
+            b'"' => string_length(rest),
+            b'0'..=b'9' | b'-' => number_length(rest),
+            _ => 1,
+        };
+        self.at = start + length;
+        Some(start..self.at)
+    }
+}
+
+fn string_length(text: &[u8]) -> usize {
+    let mut at = 1;
+    while at < text.len() && text[at] != b'"' {
+        at += if text[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(text.len())
+}
+
+fn number_length(text: &[u8]) -> usize {
+    let is_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E');
+    text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
+}
+
+/// All numbers that are shifted, in order. Negative ones name nothing and stay.
+fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
+    let mut numbers = Vec::new();
+    let mut group = None;
+    for token in (Tokens { text: &text[..events.end], at: events.start }) {
+        match (text[token.start], group) {
+            (b':', _) => {}
+            (b'0'..=b'9' | b'"', Some(known)) if whole_part(text, token.clone()).is_some() => {
+                let place = whole_part(text, token).expect("it was just found");
+                let digits = std::str::from_utf8(&text[place.clone()]).expect("digits are ASCII");
+                numbers.extend(digits.parse().ok().map(|value| Number {
+                    place,
+                    value,
+                    group: known,
+                }));
+                group = None;
+            }
+            (b'"', _) => {
+                let key = &text[token.start + 1..token.end - 1];
+                group = SHIFTED
+                    .iter()
+                    .find(|(name, _)| name.as_bytes() == key)
+                    .map(|(_, group)| *group);
+            }
+            _ => group = None,
+        }
+    }
+    numbers
+}
+
+/// The digits before the point of a number, plain or in quotes.
+fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
+    let start = token.start + usize::from(text[token.start] == b'"');
+    let length = text[start..token.end].iter().take_while(|b| b.is_ascii_digit()).count();
+    let ends_well =
+        matches!(text.get(start + length), Some(b'.' | b',' | b'"' | b'}' | b'\n' | b'\r' | b' '));
+    (length > 0 && length < 19 && ends_well).then(|| start..start + length)
+}
+
+/// By how much each group grows in a round: more than it spans.
+fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
+    let mut strides = [0; GROUPS];
+    for (group, stride) in strides.iter_mut().enumerate() {
+        let values = || numbers.iter().filter(|n| n.group as usize == group).map(|n| n.value);
+        let first = match group == Group::Time as usize {
+            true => values().filter(|&ts| ts > 0).min(),
+            false => Some(0),
+        };
+        *stride =
+            values().max().zip(first).map_or(0, |(last, first)| last.saturating_sub(first) + 1);
+    }
+    strides[Group::Time as usize] += longest(text);
+    strides
+}
+
+/// The longest duration, in whole microseconds: the last event ends at most that much later.
+fn longest(text: &[u8]) -> u64 {
+    let mut longest = 0;
+    let mut after_key = false;
+    for token in (Tokens { text, at: 0 }) {
+        match text[token.start] {
+            b':' => continue,
+            b'0'..=b'9' if after_key => {
+                let digits = whole_part(text, token.clone()).map(|place| &text[place]);
+                let value =
+                    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+                longest = longest.max(value.unwrap_or(0));
+            }
+            _ => {}
+        }
+        after_key = &text[token] == b"\"dur\"";
+    }
+    longest + 1
+}
+
+/// Writes all events, each number grown by the shift of its group.
+fn write_round(
+    out: &mut dyn Write,
+    text: &[u8],
+    events: Range<usize>,
+    numbers: &[Number],
+    shifts: [u64; GROUPS],
+) -> std::io::Result<()> {
+    let mut at = events.start;
+    for number in numbers {
+        out.write_all(&text[at..number.place.start])?;
+        write!(out, "{}", number.value.saturating_add(shifts[number.group as usize]))?;
+        at = number.place.end;
+    }
+    out.write_all(&text[at..events.end])
+}

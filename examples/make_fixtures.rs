@@ -1,0 +1,25 @@
+//! Writes the two traces of each folder of `tests/fixtures` that shows a phenomenon.
+//!
+//! ```text
+//! cargo run --example make_fixtures
+//! ```
+//! A test compares the files with what this program writes, so they cannot drift apart.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::io::{Result, Write};
+use support::phenomena;
+use tracetree::Side;
+
+fn main() -> Result<()> {
+    for phenomenon in phenomena::ALL {
+        std::fs::create_dir_all(phenomenon.folder())?;
+        let (texts, files) = (phenomenon.texts(), phenomenon.files());
+        for side in Side::BOTH {
+            std::fs::write(&files[side], &texts[side])?;
+        }
+        writeln!(std::io::stdout(), "{}", phenomenon.folder().display())?;
+    }
+    Ok(())
+}

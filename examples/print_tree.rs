@@ -1,0 +1,54 @@
+//! One trace → its call tree: what launched which GPU work, with times.
+//!
+//! ```text
+//! cargo run --example print_tree [-- TRACE [LINES]]
+//! ```
+//! Prints the first LINES (60) calls on the GPU path. Without arguments it takes a trace of
+//! `examples/traces`.
+
+use std::error::Error;
+use std::io::Write;
+use tracetree::trace::Trace;
+use tracetree::tree::{CallId, CallKind, CallTree};
+
+const TRACE: &str = "examples/traces/resnet.rocm.json.gz";
+const LINES: usize = 60;
+/// Kernel names can have thousands of letters.
+const WIDTH: usize = 60;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let trace = Trace::read(arguments.next().unwrap_or_else(|| TRACE.to_owned()))?;
+    let lines = arguments.next().map_or(Ok(LINES), |text| text.parse())?;
+    let tree = CallTree::build(&trace);
+
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), tree.steps().len())?;
+    for note in trace.notes().iter().chain(tree.notes()) {
+        writeln!(out, "{}: {}", note.code, note.message)?;
+    }
+    // Calls are numbered in preorder: going through them in order is walking the tree.
+    for call in tree.calls().filter(|&call| tree.is_gpu_path(call)).take(lines) {
+        writeln!(
+            out,
+            "{:indent$}{}",
+            "",
+            line(&tree, call),
+            indent = tree.ancestors(call).count()
+        )?;
+    }
+    Ok(())
+}
+
+fn line(tree: &CallTree<'_>, call: CallId) -> String {
+    let name: String = tree.name(call).chars().take(WIDTH).collect();
+    match tree.kind(call) {
+        CallKind::Thread | CallKind::Unlinked => {
+            format!("{name}: {} GPU events", tree.gpu_events(call))
+        }
+        CallKind::Frame | CallKind::Op | CallKind::Runtime => {
+            format!("{name}  {} us on the host", tree.duration(call))
+        }
+        CallKind::Gpu => format!("{name}  {} us on the GPU", tree.duration(call)),
+    }
+}

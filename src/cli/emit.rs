@@ -1,0 +1,81 @@
+//! `--emit` and its kin → what the report holds; and the browser that shows it.
+
+use super::output::Console;
+use clap::{Args, ValueEnum};
+use std::path::Path;
+use tracetree::report::{Emit, ReportOptions};
+
+#[derive(Args)]
+pub(super) struct EmitArgs {
+    /// What the report holds besides the tables; several with commas.
+    #[arg(
+        long,
+        value_name = "FORMAT,…",
+        value_delimiter = ',',
+        default_values = ["html", "md"],
+        num_args = 1
+    )]
+    emit: Vec<EmitName>,
+    /// Leave out report.html.
+    #[arg(long)]
+    no_html: bool,
+    /// Show report.html in a browser.
+    #[arg(long, conflicts_with = "no_html")]
+    open: bool,
+    /// Most slices in perfetto.json.gz; those with the least time are left out.
+    #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices)]
+    perfetto_slices: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EmitName {
+    /// report.html, a page to look at.
+    Html,
+    /// report.md, for an issue or a step summary.
+    Md,
+    /// report.xlsx, a workbook.
+    Xlsx,
+    /// flamegraph.svg and folded.txt.
+    Svg,
+    /// perfetto.json.gz, both traces on one timeline.
+    Perfetto,
+    /// All of these.
+    All,
+    /// The tables alone.
+    None,
+}
+
+impl EmitName {
+    fn formats(self) -> &'static [Emit] {
+        match self {
+            EmitName::Html => &[Emit::Html],
+            EmitName::Md => &[Emit::Markdown],
+            EmitName::Xlsx => &[Emit::Xlsx],
+            EmitName::Svg => &[Emit::Flamegraph],
+            EmitName::Perfetto => &[Emit::Perfetto],
+            EmitName::All => &Emit::ALL,
+            EmitName::None => &[],
+        }
+    }
+}
+
+impl EmitArgs {
+    /// What the library is asked to write.
+    pub(super) fn options(&self) -> ReportOptions {
+        let mut emits: Vec<Emit> =
+            self.emit.iter().flat_map(|name| name.formats()).copied().collect();
+        if self.open {
+            emits.push(Emit::Html);
+        }
+        emits.retain(|&emit| emit != Emit::Html || !self.no_html);
+        ReportOptions { emits, perfetto_slices: self.perfetto_slices }
+    }
+
+    /// Shows the page of a report where that is asked for. A machine without a browser is no error.
+    pub(super) fn show(&self, folder: &Path, console: &mut Console) {
+        let page = folder.join("report.html");
+        if self.open && open::that_detached(&page).is_err() {
+            console.tell(&format!("no browser could be started; open {} in one", page.display()));
+        }
+    }
+}

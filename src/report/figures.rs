@@ -1,0 +1,136 @@
+//! Times, shares and names → text for people, the same in the page, in Markdown and in the terminal.
+
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use std::borrow::Cow;
+
+/// The unit that all times of one report are shown in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Microseconds.
+    Micros,
+    /// Milliseconds.
+    Millis,
+}
+
+impl Unit {
+    /// Milliseconds where the larger total has at least one, microseconds below.
+    pub fn fitting(totals: PerSide<Nanos>) -> Unit {
+        match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
+            true => Unit::Micros,
+            false => Unit::Millis,
+        }
+    }
+
+    /// `us` or `ms`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Unit::Micros => "us",
+            Unit::Millis => "ms",
+        }
+    }
+
+    /// The time in this unit with three decimals, without the unit.
+    pub fn show(self, time: Nanos) -> String {
+        match self {
+            Unit::Micros => format!("{:.3}", time.as_micros()),
+            Unit::Millis => format!("{:.3}", time.as_millis()),
+        }
+    }
+
+    /// Like [`Unit::show`], always with a sign; zero has none.
+    pub fn show_signed(self, time: Nanos) -> String {
+        match time.0 {
+            1.. => format!("+{}", self.show(time)),
+            _ => self.show(time),
+        }
+    }
+}
+
+/// `1.32x`; empty where a side has no time.
+pub fn times(time: PerSide<Nanos>) -> String {
+    match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
+        true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
+        false => String::new(),
+    }
+}
+
+/// Part of a whole in percent with one decimal; empty where the whole is nothing.
+pub fn percent(part: Nanos, whole: Nanos) -> String {
+    match whole == Nanos::ZERO {
+        true => String::new(),
+        false => format!("{:.1} %", 100.0 * part.0 as f64 / whole.0 as f64),
+    }
+}
+
+/// One line of text without control characters and without characters that turn the direction of
+/// what follows: both are shown as escapes. Names of traces pass through here on the way to a
+/// terminal, a Markdown file or a drawing.
+pub fn one_line(name: &str) -> Cow<'_, str> {
+    if !name.contains(is_disruptive) {
+        return Cow::Borrowed(name);
+    }
+    let mut text = String::with_capacity(name.len() + 8);
+    for letter in name.chars() {
+        match is_disruptive(letter) {
+            true => text.extend(letter.escape_default()),
+            false => text.push(letter),
+        }
+    }
+    Cow::Owned(text)
+}
+
+fn is_disruptive(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
+        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Shortens a text to `room` characters from the middle. The end of a name mostly tells more than
+/// its start (`…conv.py(458): forward`), so it gets the larger half.
+pub fn shorten(text: &str, room: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= room {
+        return Cow::Borrowed(text);
+    }
+    let front = room.saturating_sub(1) * 2 / 5;
+    let back = room.saturating_sub(1 + front);
+    let start: String = text.chars().take(front).collect();
+    let end: String = text.chars().skip(count - back).collect();
+    Cow::Owned(format!("{start}…{end}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_times_of_a_report_have_one_unit() {
+        let unit = Unit::fitting(PerSide::new(Nanos(5), Nanos(2_500_000)));
+        assert_eq!((unit, unit.show(Nanos(5_000))), (Unit::Millis, "0.005".to_owned()));
+        assert_eq!(unit.show_signed(Nanos(1_000_000)), "+1.000");
+        assert_eq!(unit.show_signed(Nanos(-1_000_000)), "-1.000");
+        assert_eq!(Unit::fitting(PerSide::default()).label(), "us");
+    }
+
+    #[test]
+    fn undefined_ratios_are_empty() {
+        assert_eq!(times(PerSide::new(Nanos(0), Nanos(5))), "");
+        assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
+        assert_eq!(percent(Nanos(1), Nanos(0)), "");
+        assert_eq!(percent(Nanos(1), Nanos(8)), "12.5 %");
+    }
+
+    #[test]
+    fn a_name_cannot_reach_the_terminal() {
+        assert_eq!(one_line("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
+        assert_eq!(one_line("ядро ✓"), "ядро ✓");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_end() {
+        assert_eq!(shorten("torch/nn/modules/conv.py(458): forward", 21), "torch/nn…458): forward");
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("日本語の名前", 4), "日…名前");
+    }
+}

@@ -1,0 +1,74 @@
+//! `folded.txt` and `flamegraph.svg`: accounted time by host stack, trace1 and trace2 side by side.
+//!
+//! A line of the folded file is a stack with `;` between its calls, then the time in ns of trace1
+//! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
+
+use super::figures::one_line;
+use super::labels::node_name;
+use super::sums::NodeSums;
+use crate::analysis::Analysis;
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use inferno::flamegraph::{self, Options};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Frames narrower than this part of the picture, in percent, are not drawn.
+const LEAST_WIDTH: f64 = 0.05;
+
+pub(super) fn write_folded(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for line in folded_lines(analysis) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// The differential flame graph; its widths are the times of trace2.
+pub(super) fn write_svg(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut options = Options::default();
+    "tracetree: red is more time in trace2, blue is less".clone_into(&mut options.title);
+    options.subtitle = Some(one_line(&super::verdict::sentence(analysis)).into_owned());
+    "ns".clone_into(&mut options.count_name);
+    options.min_width = LEAST_WIDTH;
+    options.deterministic = true;
+    let lines = folded_lines(analysis);
+    let drawable = lines.iter().any(|line| !line.ends_with(" 0"));
+    if !drawable {
+        return out.write_all(NOTHING.as_bytes());
+    }
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
+        .map_err(io::Error::other)
+}
+
+/// What stands in the picture where trace2 has no accounted time.
+const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
+    width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
+    accounted time</text></svg>\n";
+
+/// Equal stacks summed, sorted by stack.
+fn folded_lines(analysis: &Analysis<'_>) -> Vec<String> {
+    let sums = NodeSums::new(analysis);
+    let merged = analysis.diff().merged();
+    let mut stacks: BTreeMap<String, PerSide<Nanos>> = BTreeMap::new();
+    // The stack of the current node, with the length at which each call above ends.
+    let (mut stack, mut ends) = (String::new(), Vec::new());
+    for (id, node) in merged.nodes() {
+        ends.truncate(merged.depth(id));
+        stack.truncate(ends.last().copied().unwrap_or_default());
+        if !stack.is_empty() {
+            stack.push(';');
+        }
+        // A call as a folded stack can hold it: one line, and no `;`.
+        stack.push_str(&one_line(&node_name(analysis, node)).replace(';', ","));
+        ends.push(stack.len());
+        let own = sums.own[id.index()];
+        if own != PerSide::default() {
+            let sum = stacks.entry(stack.clone()).or_default();
+            *sum = PerSide::from_fn(|side| sum[side] + own[side]);
+        }
+    }
+    stacks
+        .into_iter()
+        .map(|(stack, time)| format!("{stack} {} {}", time.baseline.0, time.candidate.0))
+        .collect()
+}

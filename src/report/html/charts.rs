@@ -1,0 +1,73 @@
+//! Groups of rows (by step, by category, …) → bars of the page, drawn without any script.
+
+use super::overview::{change, width};
+use crate::analysis::Analysis;
+use crate::report::facets::Facet;
+use crate::report::figures::{Unit, times};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// Groups that a chart shows; the rest is summed in one more, so that the chart adds up.
+const GROUPS: usize = 16;
+
+/// The rows by one property.
+pub(super) struct Chart {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) groups: Vec<ChartGroup>,
+}
+
+/// A pair of bars.
+pub(super) struct ChartGroup {
+    pub(super) label: String,
+    pub(super) rows: u64,
+    pub(super) times: [String; 2],
+    pub(super) widths: [String; 2],
+    pub(super) difference: String,
+    pub(super) ratio: String,
+    pub(super) change: &'static str,
+}
+
+pub(super) fn chart(analysis: &Analysis<'_>, facet: &Facet, unit: Unit) -> Chart {
+    let groups = facet.groups(analysis);
+    let longest = |time: &PerSide<Nanos>| time.baseline.max(time.candidate);
+    let most = groups.iter().map(|group| longest(&group.time)).max().unwrap_or_default();
+    let mut shown: Vec<ChartGroup> = Vec::new();
+    let mut rest = (0, 0, PerSide::<Nanos>::default());
+    for group in &groups {
+        if shown.len() < GROUPS {
+            let label = if group.value.is_empty() { "(none)" } else { group.value.as_str() };
+            shown.push(chart_group(label.to_owned(), group.rows, group.time, most, unit));
+        } else {
+            rest = (rest.0 + 1, rest.1 + group.rows, sum(rest.2, group.time));
+        }
+    }
+    if rest.0 > 0 {
+        let label = format!("({} more)", rest.0);
+        shown.push(chart_group(label, rest.1, rest.2, most.max(longest(&rest.2)), unit));
+    }
+    Chart { key: facet.key, title: facet.title, groups: shown }
+}
+
+fn sum(a: PerSide<Nanos>, b: PerSide<Nanos>) -> PerSide<Nanos> {
+    PerSide::from_fn(|side| a[side] + b[side])
+}
+
+fn chart_group(
+    label: String,
+    rows: u64,
+    time: PerSide<Nanos>,
+    most: Nanos,
+    unit: Unit,
+) -> ChartGroup {
+    let difference = time.candidate - time.baseline;
+    ChartGroup {
+        label,
+        rows,
+        times: Side::BOTH.map(|side| unit.show(time[side])),
+        widths: Side::BOTH.map(|side| width(time[side], most)),
+        difference: unit.show_signed(difference),
+        ratio: times(time),
+        change: change(difference),
+    }
+}

@@ -1,0 +1,79 @@
+//! [`Analysis`] → `report.html`: one page that needs no network, with the data of its script inside.
+//!
+//! The head (inputs, totals, account, notes, charts) is plain HTML; the differences, the merged
+//! tree and the flame graph are drawn by the script from embedded columns, a piece at a time.
+
+mod charts;
+mod data;
+mod overview;
+mod page_rows;
+mod page_tree;
+mod texts;
+
+use super::facets;
+use super::figures::Unit;
+use super::summary::{Summary, summarise};
+use crate::analysis::Analysis;
+use crate::side::Side;
+use askama::Template;
+use charts::Chart;
+use data::LeftOut;
+use overview::{Input, Line, Segment};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The script of the page, in the order of use.
+const SCRIPTS: [&str; 7] = [
+    include_str!("script/state.js"),
+    include_str!("script/data.js"),
+    include_str!("script/elements.js"),
+    include_str!("script/differences.js"),
+    include_str!("script/detail.js"),
+    include_str!("script/tree.js"),
+    include_str!("script/flame.js"),
+];
+const START: &str = include_str!("script/start.js");
+
+#[derive(Template)]
+#[template(path = "template.html")]
+struct Page<'a> {
+    style: &'static str,
+    scripts: String,
+    data: String,
+    verdict: String,
+    measure: &'static str,
+    unit: &'static str,
+    summary: &'a Summary,
+    inputs: [Input<'a>; 2],
+    totals: Vec<Line>,
+    segments: Vec<Segment>,
+    charts: Vec<Chart>,
+    left_out: LeftOut,
+    row_count: usize,
+    node_count: usize,
+}
+
+pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let totals = analysis.account().totals.map(|totals| totals.time);
+    let unit = Unit::fitting(totals);
+    let facets = facets::of(analysis);
+    let (data, left_out) = data::embed(analysis, &facets, unit);
+    let page = Page {
+        style: STYLE,
+        scripts: format!("{}{START}", SCRIPTS.concat()),
+        data,
+        verdict: super::verdict::sentence(analysis),
+        measure: overview::measure_title(analysis.measure()),
+        unit: unit.label(),
+        summary: &summarise(analysis),
+        inputs: Side::BOTH.map(|side| overview::input(analysis, side)),
+        totals: overview::totals(analysis, unit),
+        segments: overview::segments(analysis, unit),
+        charts: facets.iter().map(|facet| charts::chart(analysis, facet, unit)).collect(),
+        left_out,
+        row_count: analysis.rows().len(),
+        node_count: analysis.diff().merged().len(),
+    };
+    page.write_into(out)
+}

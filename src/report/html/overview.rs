@@ -1,0 +1,173 @@
+//! Inputs, totals and the account → what the head of the page shows without any script.
+
+use crate::analysis::{Analysis, Measure, Row, RowKind, Totals};
+use crate::report::figures::{Unit, percent, times};
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Trace};
+
+/// One trace: a title and lines of facts about it.
+pub(super) struct Input<'a> {
+    pub(super) label: &'static str,
+    pub(super) path: &'a str,
+    pub(super) facts: Vec<(&'static str, String)>,
+}
+
+/// A line of the table of totals; undefined figures are empty.
+pub(super) struct Line {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) times: [String; 2],
+    /// In µs, as `summary.json` has them.
+    pub(super) micros: [f64; 2],
+    pub(super) difference: String,
+    pub(super) ratio: String,
+    pub(super) change: &'static str,
+}
+
+/// A part of the account: rows of one kind, which with the other parts add up to the total.
+pub(super) struct Segment {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) bars: [Bar; 2],
+}
+
+/// A time as a bar.
+pub(super) struct Bar {
+    pub(super) time: String,
+    /// Part of that side's total.
+    pub(super) share: String,
+    /// In percent of the longer total.
+    pub(super) width: String,
+}
+
+pub(super) fn input<'a>(analysis: &Analysis<'a>, side: Side) -> Input<'a> {
+    let trace = analysis.tree(side).trace();
+    let header = trace.header();
+    let mut facts = vec![("device", devices(trace)), ("events", trace.total_events().to_string())];
+    facts.push(("recorded with", header.options.join(", ")));
+    let versions: Vec<String> =
+        header.versions.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    facts.push(("versions", versions.join(", ")));
+    if let Some(group) = &header.distributed {
+        let number = |n: Option<i64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
+        let of = format!("{} of {}", number(group.rank), number(group.world_size));
+        facts.push(("rank", format!("{of} {}", group.backend)));
+    }
+    facts.retain(|(_, text)| !text.trim().is_empty());
+    Input { label: side.label(), path: trace.source(), facts }
+}
+
+/// Names of the devices, each with its number: `NVIDIA H100 ×8`.
+fn devices(trace: &Trace) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for device in &trace.header().devices {
+        let name = if device.name.is_empty() { "unnamed device" } else { device.name.as_str() };
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let texts: Vec<String> = counts
+        .into_iter()
+        .map(|(name, count)| match count {
+            1 => name.to_owned(),
+            _ => format!("{name} ×{count}"),
+        })
+        .collect();
+    texts.join(", ")
+}
+
+/// The name for people of what is accounted.
+pub(super) fn measure_title(measure: Measure) -> &'static str {
+    match measure {
+        Measure::GpuTime => "GPU time",
+        Measure::HostSelfTime => "host self time of ops",
+    }
+}
+
+pub(super) fn totals(analysis: &Analysis<'_>, unit: Unit) -> Vec<Line> {
+    let totals = &analysis.account().totals;
+    let line = |key, title, pick: fn(&Totals) -> Nanos| {
+        line(unit, key, title, PerSide::from_fn(|side| pick(&totals[side])))
+    };
+    let mut lines = vec![
+        line("time", measure_title(analysis.measure()), |totals| totals.time),
+        line("busy", "busy (union of intervals)", |totals| totals.busy),
+        line("unlinked", "launch not in trace", |totals| totals.unlinked),
+        line("one-sided", "only on this side", |totals| totals.one_sided),
+    ];
+    lines.retain(|line| line.key == "time" || line.micros.iter().any(|&micros| micros > 0.0));
+    lines
+}
+
+fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>) -> Line {
+    let difference = time.candidate - time.baseline;
+    Line {
+        key,
+        title,
+        times: Side::BOTH.map(|side| unit.show(time[side])),
+        micros: Side::BOTH.map(|side| time[side].as_micros()),
+        difference: unit.show_signed(difference),
+        ratio: times(time),
+        change: change(difference),
+    }
+}
+
+/// The style of a change: `more`, `less` or `same`.
+pub(super) fn change(difference: Nanos) -> &'static str {
+    match difference.0 {
+        1.. => "more",
+        0 => "same",
+        _ => "less",
+    }
+}
+
+/// The parts of the account that have time.
+pub(super) fn segments(analysis: &Analysis<'_>, unit: Unit) -> Vec<Segment> {
+    const PARTS: [(&str, &str); 5] = [
+        ("common", "below ops of both traces"),
+        ("renamed", "below renamed ops"),
+        ("only", "in rows of this side only"),
+        ("launch", "launched outside of any op"),
+        ("unlinked", "launch not in trace"),
+    ];
+    let totals = analysis.account().totals.map(|totals| totals.time);
+    PARTS
+        .into_iter()
+        .filter_map(|(key, title)| {
+            let rows = analysis.rows().iter().filter(|row| part(row) == key);
+            let time = rows.fold(PerSide::<Nanos>::default(), |sum, row| {
+                PerSide::from_fn(|side| sum[side] + row.time[side])
+            });
+            let bars = Side::BOTH.map(|side| bar(unit, time[side], totals, side));
+            (time != PerSide::default()).then_some(Segment { key, title, bars })
+        })
+        .collect()
+}
+
+fn part(row: &Row) -> &'static str {
+    let one_sided = Side::BOTH.iter().any(|&side| row.events[side].is_empty());
+    match row.kind {
+        RowKind::Unlinked => "unlinked",
+        RowKind::Launch => "launch",
+        RowKind::CommonOp | RowKind::RenamedOp | RowKind::OneSidedOp if one_sided => "only",
+        RowKind::RenamedOp => "renamed",
+        RowKind::CommonOp | RowKind::OneSidedOp => "common",
+    }
+}
+
+fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
+    Bar {
+        time: unit.show(time),
+        share: percent(time, totals[side]),
+        width: width(time, totals.baseline.max(totals.candidate)),
+    }
+}
+
+/// Percent of `most` for a style; `0` where there is nothing.
+pub(super) fn width(time: Nanos, most: Nanos) -> String {
+    match most > Nanos::ZERO {
+        true => format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64),
+        false => "0".to_owned(),
+    }
+}

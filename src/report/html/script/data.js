@@ -1,0 +1,86 @@
+// The embedded columns -> the tree with sums, and the rows.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const tree = readTree(page.tree);
+const rows = page.rows;
+
+function readTree(columns) {
+  const size = columns.depth.length;
+  const numbers = () => new Float64Array(size);
+  const result = {
+    ...columns, size,
+    parent: new Int32Array(size).fill(-1), end: new Int32Array(size).fill(size),
+    own1: numbers(), own2: numbers(), all1: numbers(), all2: numbers(),
+    events: new Int32Array(size), changes: new Int32Array(size),
+    hiddenBelow: new Map(columns.hidden),
+  };
+  for (const [at, time1, time2] of columns.own) {
+    result.own1[at] = time1;
+    result.own2[at] = time2;
+  }
+  nest(result);
+  addUp(result);
+  return result;
+}
+
+// Depths in preorder -> parents and ends of subtrees.
+function nest(t) {
+  const above = [];
+  for (let at = 0; at < t.size; at++) {
+    while (above.length > t.depth[at]) t.end[above.pop()] = at;
+    if (above.length) t.parent[at] = above[above.length - 1];
+    above.push(at);
+  }
+}
+
+// Sums over subtrees, from the end of preorder.
+function addUp(t) {
+  for (let at = t.size - 1; at >= 0; at--) {
+    t.all1[at] += t.own1[at];
+    t.all2[at] += t.own2[at];
+    t.events[at] += t.own1[at] || t.own2[at] || t.kind[at] === "g" ? 1 : 0;
+    t.changes[at] += t.relation[at] === "s" || t.relation[at] === "m" ? 0 : 1;
+    const parent = t.parent[at];
+    if (parent < 0) continue;
+    t.all1[parent] += t.all1[at];
+    t.all2[parent] += t.all2[at];
+    t.events[parent] += t.events[at];
+    t.changes[parent] += t.changes[at];
+  }
+}
+
+// The nodes directly below; -1 asks for the roots.
+function childrenOf(at) {
+  const list = [];
+  const end = at < 0 ? tree.size : tree.end[at];
+  for (let child = at + 1; child < end; child = tree.end[child]) list.push(child);
+  return list;
+}
+
+// A node and those above it, outermost first.
+function pathTo(at) {
+  const path = [];
+  for (let node = at; node >= 0; node = tree.parent[node]) path.push(node);
+  return path.reverse();
+}
+
+// The id of a node in the merged tree, and back; -1 where this page does not have it.
+function idOf(at) {
+  return tree.id.length ? tree.id[at] : at;
+}
+
+function positionOf(id) {
+  if (!tree.id.length) return id < tree.size ? id : -1;
+  let low = 0, high = tree.id.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (tree.id[middle] < id) low = middle + 1;
+    else high = middle;
+  }
+  return tree.id[low] === id ? low : -1;
+}
+
+// The name of a node; `a | b` where it was renamed.
+function nodeName(at) {
+  return page.texts[tree.name[at]];
+}

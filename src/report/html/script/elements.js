@@ -1,0 +1,62 @@
+// Values -> text and elements. Names of traces become text nodes and nothing else.
+
+// An element with properties (class, dataset, on…, aria-…) and children (elements or text).
+function element(tag, properties, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties || {})) {
+    if (value === null || value === undefined) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function name(text) {
+  return element("bdi", { class: "name" }, text);
+}
+
+// A select with a label; choices are [value, text].
+function choice(label, key, choices, preset, changed) {
+  const select = element("select", { "data-key": key, onchange: () => changed(select.value) });
+  for (const [value, text] of choices) select.append(element("option", { value }, text));
+  const wanted = state.get(key);
+  select.value = choices.some(([value]) => value === wanted) ? wanted : preset;
+  return element("label", {}, label, select);
+}
+
+// A text field with a label; `changed` is called a moment after the last key.
+function field(label, key, changed) {
+  let waiting = 0;
+  const input = element("input", {
+    type: "search", "data-key": key, value: state.get(key) || "", autocomplete: "off", spellcheck: "false",
+    oninput: () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => changed(input.value), 120);
+    },
+  });
+  return element("label", {}, label, input);
+}
+
+function time(ns) {
+  return (ns / (page.unit === "ms" ? 1e6 : 1e3)).toFixed(3);
+}
+
+function signed(ns) {
+  return (ns > 0 ? "+" : "") + time(ns);
+}
+
+function ratio(time1, time2) {
+  return time1 > 0 && time2 > 0 ? (time2 / time1).toFixed(2) + "x" : "";
+}
+
+// How a time changed: a sign, and a style by how much of the larger time the difference is.
+function change(time1, time2) {
+  const difference = time2 - time1;
+  const part = Math.abs(difference) / Math.max(time1, time2, 1);
+  if (difference === 0 || part <= page.noise) return { sign: "·", word: "same", style: "same0" };
+  const strength = part < 0.1 ? 1 : part < 0.4 ? 2 : 3;
+  return difference > 0
+    ? { sign: "▲", word: "more", style: "more" + strength }
+    : { sign: "▼", word: "less", style: "less" + strength };
+}

@@ -1,0 +1,31 @@
+"use strict";
+// The fragment of the address <-> the state of the view, so that a link shows what its sender saw.
+// Keys: at, q, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom, width.
+
+const state = new URLSearchParams();
+
+// Takes over the fragment; a bare name such as #tree is the part to show.
+function readState() {
+  for (const key of [...state.keys()]) state.delete(key);
+  const text = location.hash.slice(1);
+  if (!text.includes("=")) {
+    if (text) state.set("at", text);
+    return;
+  }
+  for (const [key, value] of new URLSearchParams(text)) state.set(key, value);
+}
+
+// Changes the state; an empty value removes its key.
+function setState(changes) {
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === "" || value === null || value === undefined) state.delete(key);
+    else state.set(key, String(value));
+  }
+  history.replaceState(null, "", "#" + state.toString());
+}
+
+// A number of the state, or null.
+function stateNumber(key) {
+  const text = state.get(key);
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,196 @@
+// The merged tree -> lines, made when they are first seen: a tree of 100,000 calls costs what is open.
+
+const CHILDREN_SHOWN = 100;
+const SHOWS = [["work", "calls with accounted work"], ["changed", "calls that differ"], ["all", "all calls"]];
+const ORDERS = [["", "as called"], ["diff", "largest difference first"]];
+
+const treeView = document.getElementById("tree-view");
+// Node -> its line, and the box of the lines below it.
+const lines = new Map();
+// Nodes that a link or a search asked for: they are shown whatever the choice.
+const asked = new Set();
+
+function isShown(at) {
+  const show = state.get("show") || "work";
+  if (show === "all" || asked.has(at)) return true;
+  if (show === "work") return tree.events[at] > 0;
+  return tree.changes[at] > 0 || change(tree.all1[at], tree.all2[at]).word !== "same";
+}
+
+function shownChildren(at) {
+  const list = childrenOf(at).filter(isShown);
+  if (state.get("order") === "diff") {
+    const size = (node) => Math.abs(tree.all2[node] - tree.all1[node]);
+    list.sort((a, b) => size(b) - size(a) || a - b);
+  }
+  return list;
+}
+
+function nodeTags(at) {
+  const text = { s: "", r: "renamed", m: "moved", 1: ">> trace1", 2: "<< trace2" }[tree.relation[at]];
+  return text ? [element("span", { class: "tag" }, text)] : [];
+}
+
+function drawTree() {
+  lines.clear();
+  const head = element("div", { class: "node tree-head", role: "presentation" },
+    element("span", { class: "label" }, "call"),
+    ...["trace1", "trace2"].map((title) => element("span", { class: "time" }, `${title} ${page.unit}`)),
+    element("span", { class: "time delta" }, "difference"));
+  const box = element("div", { role: "presentation" });
+  treeView.replaceChildren(head, box);
+  fill(box, -1, 0, CHILDREN_SHOWN);
+  const first = treeView.querySelector("[role=treeitem]");
+  if (first) first.tabIndex = 0;
+  else box.append(element("p", { class: "dim" }, "nothing to show"));
+}
+
+// Adds lines for the nodes directly below `at`, up to `limit`.
+function fill(box, at, indent, limit) {
+  const children = shownChildren(at);
+  const rest = children.length - limit;
+  const made = box.querySelectorAll(":scope > .branch").length;
+  box.querySelector(":scope > .show-more")?.remove();
+  // Only a fork indents: chains of single calls would walk out of the page.
+  const next = indent + (children.length > 1 ? 1 : 0);
+  for (const child of children.slice(made, limit)) box.append(branch(child, next));
+  if (rest > 0) {
+    const more = () => fill(box, at, indent, limit + 5 * CHILDREN_SHOWN);
+    box.append(element("button", { type: "button", class: "show-more", onclick: more }, `${rest} more calls`));
+  }
+}
+
+function branch(at, indent) {
+  const opens = shownChildren(at).length > 0;
+  const below = element("div", { role: "group", hidden: "" });
+  const line = element("div", {
+    class: "node k-" + tree.kind[at], role: "treeitem", tabindex: "-1", "data-node": idOf(at),
+    "aria-level": tree.depth[at] + 1, "aria-expanded": opens ? "false" : null,
+    onclick: () => toggle(at), onfocus: () => setState({ node: idOf(at) }),
+  }, label(at, opens, indent), ...figures(at));
+  lines.set(at, { line, below, indent, opens });
+  return element("div", { class: "branch", role: "presentation" }, line, below);
+}
+
+function label(at, opens, indent) {
+  const hidden = tree.hiddenBelow.get(at);
+  const box = element("span", { class: "label" },
+    element("span", { class: "toggle", "aria-hidden": "true" }, opens ? "▸" : ""),
+    element("span", {}, name(nodeName(at)), ...nodeTags(at).flatMap((tag) => [" ", tag]),
+      hidden ? element("span", { class: "dim" }, ` (${hidden} left out)`) : null));
+  box.style.paddingLeft = Math.min(indent, 24) * 0.8 + "em";
+  return box;
+}
+
+function figures(at) {
+  const [time1, time2] = [tree.all1[at], tree.all2[at]];
+  if (tree.events[at] === 0) return [];
+  const how = change(time1, time2);
+  return [
+    element("span", { class: "time" }, time(time1)), element("span", { class: "time" }, time(time2)),
+    element("span", { class: "time delta " + how.style }, how.sign + " " + signed(time2 - time1)),
+  ];
+}
+
+function setOpen(at, open) {
+  const { line, below, indent, opens } = lines.get(at);
+  if (!opens) return;
+  if (open && !below.firstChild) fill(below, at, indent, CHILDREN_SHOWN);
+  below.hidden = !open;
+  line.setAttribute("aria-expanded", String(open));
+  line.querySelector(".toggle").textContent = open ? "▾" : "▸";
+}
+
+function isOpen(at) {
+  return lines.has(at) && lines.get(at).line.getAttribute("aria-expanded") === "true";
+}
+
+// Opens a call, and the single calls below it down to the next fork; or closes it.
+function toggle(at) {
+  const open = !isOpen(at);
+  setOpen(at, open);
+  for (let node = at, below; open; node = below[0]) {
+    below = shownChildren(node);
+    if (below.length !== 1) break;
+    setOpen(below[0], true);
+  }
+  focusLine(at);
+}
+
+function focusLine(at) {
+  treeView.querySelector("[tabindex='0']")?.setAttribute("tabindex", "-1");
+  lines.get(at).line.tabIndex = 0;
+  lines.get(at).line.focus({ preventScroll: true });
+}
+
+// Opens everything above a node and brings it into view.
+function reveal(at) {
+  const path = pathTo(at);
+  if (!path.every(isShown)) {
+    path.forEach((node) => asked.add(node));
+    drawTree();
+  }
+  let above = -1, box = treeView.lastChild, indent = 0;
+  for (const node of path) {
+    if (!lines.has(node)) fill(box, above, indent, shownChildren(above).indexOf(node) + 1);
+    if (node !== at) setOpen(node, true);
+    ({ below: box, indent } = lines.get(node));
+    above = node;
+  }
+  treeView.querySelector(".found")?.classList.remove("found");
+  lines.get(at).line.classList.add("found");
+  focusLine(at);
+  lines.get(at).line.scrollIntoView({ block: "center" });
+}
+
+function showInTree(at) {
+  setState({ at: "tree" });
+  reveal(at);
+}
+
+// The next node after the current one whose name holds the text.
+function findNext(text) {
+  const wanted = text.toLowerCase();
+  if (!wanted) return;
+  const from = positionOf(stateNumber("node") ?? 0);
+  for (let step = 1; step <= tree.size; step++) {
+    const at = (Math.max(from, 0) + step) % tree.size;
+    if (nodeName(at).toLowerCase().includes(wanted)) return reveal(at);
+  }
+}
+
+function treeKey(event) {
+  const line = event.target.closest("[role=treeitem]");
+  if (!line) return;
+  const at = positionOf(Number(line.dataset.node));
+  const all = [...treeView.querySelectorAll("[role=treeitem]")].filter((item) => item.offsetParent);
+  const to = (item) => item && focusLine(positionOf(Number(item.dataset.node)));
+  const keys = {
+    ArrowDown: () => to(all[all.indexOf(line) + 1]),
+    ArrowUp: () => to(all[all.indexOf(line) - 1]),
+    ArrowRight: () => (isOpen(at) ? to(all[all.indexOf(line) + 1]) : setOpen(at, true)),
+    ArrowLeft: () => (isOpen(at) ? setOpen(at, false) : tree.parent[at] >= 0 && focusLine(tree.parent[at])),
+    Home: () => to(all[0]),
+    End: () => to(all[all.length - 1]),
+    Enter: () => toggle(at),
+    " ": () => toggle(at),
+  };
+  if (!keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+  document.activeElement.scrollIntoView({ block: "nearest" });
+}
+
+function drawTreeControls() {
+  const redraw = (key) => (value) => {
+    setState({ [key]: value });
+    drawTree();
+  };
+  const find = field("find in the tree (Enter: next)", "find", (text) => setState({ find: text }));
+  find.querySelector("input").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") findNext(event.target.value);
+  });
+  document.getElementById("tree-controls").replaceChildren(
+    choice("show", "show", SHOWS, "work", redraw("show")),
+    choice("order", "order", ORDERS, "", redraw("order")), find);
+}

@@ -1,0 +1,85 @@
+//! Names and shapes → a table of distinct texts within a budget, so that columns hold numbers.
+
+use crate::report::figures::shorten;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// Longest text in characters; real kernel names reach some 5,000, of which the middle goes.
+const LONGEST: usize = 2_000;
+/// Bytes after which texts are cut harder, so that no trace can make the page too large.
+const BUDGET: usize = 3_000_000;
+/// Longest text in characters past the budget.
+const LONGEST_PAST_BUDGET: usize = 24;
+
+/// Number of a text in the page, from 0. Number 0 is the empty text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub(super) struct PageText(u32);
+
+/// The distinct texts of a page, in order of first use.
+pub(super) struct Texts {
+    list: Vec<String>,
+    ids: FxHashMap<String, PageText>,
+    bytes: usize,
+    shortened: u64,
+}
+
+impl Texts {
+    pub(super) fn new() -> Texts {
+        let mut texts =
+            Texts { list: Vec::new(), ids: FxHashMap::default(), bytes: 0, shortened: 0 };
+        texts.id("");
+        texts
+    }
+
+    /// The number of a text, which is added where it is new.
+    pub(super) fn id(&mut self, text: &str) -> PageText {
+        if let Some(&id) = self.ids.get(text) {
+            return id;
+        }
+        let room = if self.bytes < BUDGET { LONGEST } else { LONGEST_PAST_BUDGET };
+        let shown = shorten(text, room).into_owned();
+        self.shortened += u64::from(shown.len() != text.len());
+        self.bytes += shown.len();
+        let id = PageText(self.list.len() as u32);
+        self.list.push(shown);
+        self.ids.insert(text.to_owned(), id);
+        id
+    }
+
+    /// How many texts were shortened.
+    pub(super) fn shortened(&self) -> u64 {
+        self.shortened
+    }
+
+    pub(super) fn into_list(self) -> Vec<String> {
+        self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_one_number_and_long_ones_are_cut() {
+        let mut texts = Texts::new();
+        let (a, long) = (texts.id("a"), texts.id(&"k".repeat(5_000)));
+        assert_eq!((texts.id("a"), texts.id(&"k".repeat(5_000))), (a, long));
+        assert_eq!(texts.shortened(), 1);
+        let list = texts.into_list();
+        assert_eq!(list.len(), 3);
+        assert_eq!(list[2].chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn past_the_budget_texts_are_cut_harder() {
+        let mut texts = Texts::new();
+        for number in 0..BUDGET / 1_000 + 10 {
+            texts.id(&format!("{number:01000}"));
+        }
+        let list = texts.into_list();
+        assert_eq!(list[list.len() - 1].chars().count(), LONGEST_PAST_BUDGET);
+        assert!(list.iter().map(String::len).sum::<usize>() < BUDGET + 10_000);
+    }
+}

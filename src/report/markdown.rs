@@ -1,0 +1,315 @@
+//! `report.md`: the result as GitHub shows it in an issue or a step summary, within its length limit.
+
+use super::facets;
+use super::figures::{Unit, one_line, shorten, times};
+use super::labels::node_name;
+use super::summary::{Summary, largest_names, summarise};
+use super::verdict::sentence;
+use crate::analysis::{Analysis, Row};
+use crate::diff::{MergedId, MergedNode};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// GitHub refuses an issue of more than 65,536 characters; bytes are never fewer.
+const LONGEST: usize = 64_000;
+/// Names among the largest differences in the file of the report.
+pub(super) const NAMES: usize = 20;
+/// Single rows, and points of difference.
+const ROWS: usize = 20;
+/// Groups of each facet.
+const GROUPS: usize = 24;
+/// Longest name in characters.
+const NAME: usize = 110;
+
+/// Writes the report as Markdown with `top` names, at most 64,000 bytes.
+pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
+    let summary = summarise(analysis);
+    let mut text = head(analysis, &summary, unit);
+    let mut left_out = false;
+    let mut sections = vec![names(analysis, top, unit), notes(&summary)];
+    sections.extend(charts(analysis, unit));
+    sections.extend([rows(analysis, unit), points(analysis)]);
+    for section in sections {
+        match text.len() + section.len() <= LONGEST - 200 {
+            true => text.push_str(&section),
+            false => left_out = true,
+        }
+    }
+    if left_out {
+        text.push_str("\nSections that would not fit are left out; the tables of the report have everything.\n");
+    }
+    out.write_all(text.as_bytes())
+}
+
+fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
+    let totals = &analysis.account().totals;
+    let label = unit.label();
+    let mut text = format!("**{}**\n\n", sentence(analysis));
+    let measure = summary.measure.replace('_', " ");
+    let _ = writeln!(text, "| | trace1 | trace2 | difference | ratio |\n|---|---:|---:|---:|---:|");
+    let _ = writeln!(
+        text,
+        "| file | {} | {} | | |",
+        code(&summary.trace1.path),
+        code(&summary.trace2.path)
+    );
+    let devices = [&summary.trace1, &summary.trace2].map(|side| device(&side.devices));
+    let _ = writeln!(text, "| device | {} | {} | | |", devices[0], devices[1]);
+    let mut line = |title: &str, pick: fn(&crate::analysis::Totals) -> Nanos| {
+        let time = PerSide::from_fn(|side| pick(&totals[side]));
+        if time != PerSide::default() {
+            let _ = writeln!(text, "| {title}, {label} | {} |", figures(unit, time));
+        }
+    };
+    line(&measure, |totals| totals.time);
+    line("busy", |totals| totals.busy);
+    line("launch not in trace", |totals| totals.unlinked);
+    line("only on this side", |totals| totals.one_sided);
+    let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
+    let _ = writeln!(
+        text,
+        "\nAccount: {} rows add up to {} and {} events, {exact}. {} points of difference.",
+        analysis.rows().len(),
+        summary.trace1.accounted_events,
+        summary.trace2.accounted_events,
+        summary.points_of_difference,
+    );
+    text
+}
+
+fn device(names: &[String]) -> String {
+    match names.first() {
+        Some(name) if !name.is_empty() => code(name),
+        Some(_) | None => String::new(),
+    }
+}
+
+/// Both times, their difference and ratio as cells.
+fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
+    let difference = unit.show_signed(time.candidate - time.baseline);
+    format!(
+        "{} | {} | {difference} | {}",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        times(time)
+    )
+}
+
+fn table_head(title: &str, unit: Unit) -> String {
+    let label = unit.label();
+    format!(
+        "| {title} | rows | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+    )
+}
+
+fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
+    let names = largest_names(analysis);
+    let mut text = String::from("\n### Largest differences\n\n");
+    if names.is_empty() {
+        text.push_str("None: the times of all rows are equal.\n");
+        return text;
+    }
+    text.push_str(&table_head("name", unit));
+    for group in names.iter().take(top) {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            code(&group.name),
+            group.row_count,
+            figures(unit, group.time)
+        );
+    }
+    if names.len() > top {
+        let _ = writeln!(
+            text,
+            "\n… and {} more names in `diff_stats_names_summary.csv`.",
+            names.len() - top
+        );
+    }
+    text
+}
+
+fn notes(summary: &Summary) -> String {
+    let mut text = String::new();
+    if !summary.notes.is_empty() {
+        text.push_str("\n### Warnings\n\n");
+    }
+    for note in &summary.notes {
+        let side = note.side.map_or_else(String::new, |side| format!(" {side}"));
+        let hint = match note.note.hint {
+            "" => String::new(),
+            hint => format!(" → {hint}"),
+        };
+        let message = code_to(&note.note.message, 400);
+        let _ = writeln!(text, "- `{}`{side}: {message}{hint}", note.note.code);
+    }
+    text
+}
+
+fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
+    facets::of(analysis)
+        .into_iter()
+        .map(|facet| {
+            let groups = facet.groups(analysis);
+            let mut text = details_head(&format!("By {}", facet.title));
+            text.push_str(&table_head(facet.title, unit));
+            for group in groups.iter().take(GROUPS) {
+                let label =
+                    if group.value.is_empty() { "(none)".to_owned() } else { code(&group.value) };
+                let _ =
+                    writeln!(text, "| {label} | {} | {} |", group.rows, figures(unit, group.time));
+            }
+            if groups.len() > GROUPS {
+                let _ = writeln!(text, "\n… and {} more.", groups.len() - GROUPS);
+            }
+            text + DETAILS_END
+        })
+        .collect()
+}
+
+const DETAILS_END: &str = "\n</details>\n";
+
+fn details_head(title: &str) -> String {
+    format!("\n<details><summary>{title}</summary>\n\n")
+}
+
+/// The single rows with the largest difference, with shapes and kernels.
+fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
+    let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
+    order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
+    order.retain(|(_, row)| row.difference() != Nanos::ZERO);
+    if order.is_empty() {
+        return String::new();
+    }
+    let mut text = details_head(&format!("The {} largest single rows", order.len().min(ROWS)));
+    for (id, row) in order.into_iter().take(ROWS) {
+        let _ = writeln!(
+            text,
+            "- {}: {} {} → {} {} (row {id}, {})",
+            code(&analysis.row_name(row)),
+            unit.show(row.time.baseline),
+            unit.label(),
+            unit.show(row.time.candidate),
+            unit.label(),
+            row.presence(),
+        );
+        for line in [module_line(analysis, row), shape_line(analysis, row)].into_iter().flatten() {
+            let _ = writeln!(text, "  - {line}");
+        }
+        for side in Side::BOTH {
+            let _ = writeln!(text, "  - {}: {}", side.label(), kernel_line(analysis, row, side));
+        }
+    }
+    text + DETAILS_END
+}
+
+fn module_line(analysis: &Analysis<'_>, row: &Row) -> Option<String> {
+    let module = analysis.module_of(row);
+    (!module.is_empty()).then(|| format!("module {}", code(module)))
+}
+
+fn shape_line(analysis: &Analysis<'_>, row: &Row) -> Option<String> {
+    let texts = analysis.argument_texts(row);
+    match (texts[0], texts[1]) {
+        ("", "") => None,
+        (a, b) if a == b => Some(format!("shapes {}", code(a))),
+        (a, b) => Some(format!("shapes {} against {}", code(a), code(b))),
+    }
+}
+
+/// Up to four kernels of a row, with what is left.
+fn kernel_line(analysis: &Analysis<'_>, row: &Row, side: Side) -> String {
+    let names = analysis.event_names(row, side);
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown: Vec<String> = names.iter().take(4).map(|name| code(name)).collect();
+    match names.len().saturating_sub(4) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// The points of difference with the most GPU events.
+fn points(analysis: &Analysis<'_>) -> String {
+    let mut all = analysis.diff().differences();
+    all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
+    if all.is_empty() {
+        return String::new();
+    }
+    let shown = all.len().min(ROWS);
+    let mut text = details_head(&format!("Points of difference ({shown} of {})", all.len()));
+    for point in all.iter().take(ROWS) {
+        let below = point.lowest_common.map_or_else(
+            || "with nothing in common above".to_owned(),
+            |id| format!("below {}", node_text(analysis, id)),
+        );
+        let _ = writeln!(
+            text,
+            "- {} {below}: {} calls, {} GPU events",
+            node_text(analysis, point.node),
+            point.calls,
+            point.gpu_events,
+        );
+    }
+    text + DETAILS_END
+}
+
+fn node_text(analysis: &Analysis<'_>, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let side = match node {
+        MergedNode::Both(..) => String::new(),
+        MergedNode::Only(side, _) => format!("{} only: ", side.label()),
+    };
+    format!("{side}{}", code(&node_name(analysis, node)))
+}
+
+fn code(name: &str) -> String {
+    code_to(name, NAME)
+}
+
+/// A name as a code span that ends where the name ends, also inside of a table.
+fn code_to(name: &str, longest: usize) -> String {
+    let clean = one_line(name);
+    let short = shorten(&clean, longest);
+    let mut text = String::with_capacity(short.len() + 4);
+    let mut previous = ' ';
+    for letter in short.chars() {
+        match letter {
+            // A backslash before it would make the pipe of an escaped pipe end the cell.
+            '|' if previous == '\\' => text.push('∣'),
+            '|' => text.push_str("\\|"),
+            _ => text.push(letter),
+        }
+        previous = letter;
+    }
+    let fence = "`".repeat(1 + longest_run(&text, '`'));
+    match text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() {
+        true => format!("{fence} {text} {fence}"),
+        false => format!("{fence}{text}{fence}"),
+    }
+}
+
+fn longest_run(text: &str, letter: char) -> usize {
+    text.split(|c| c != letter).map(str::len).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_code_span() {
+        assert_eq!(code("aten::mm"), "`aten::mm`");
+        assert_eq!(code("<script>"), "`<script>`");
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code("a | b"), "`a \\| b`");
+        assert_eq!(code("a\\|b"), "`a\\∣b`");
+        assert_eq!(code("a\nb"), "`a\\nb`");
+    }
+}

@@ -1,0 +1,44 @@
+//! The rows with the largest difference → arrows between their calls of both sides.
+
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::Side;
+use crate::trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Arrows in a file; more hide what they point at.
+const ARROWS: usize = 200;
+
+/// The nodes whose two slices are joined, each with the number of its arrow.
+pub(super) struct Arrows {
+    numbers: BTreeMap<MergedId, usize>,
+}
+
+impl Arrows {
+    /// Arrows between calls of which both are in the file.
+    pub(super) fn new(analysis: &Analysis<'_>, keep: &[bool]) -> Arrows {
+        let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
+            .rows()
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| row.difference() != Nanos::ZERO)
+            .filter_map(|(at, row)| {
+                let (first, second) = (row.calls.baseline?, row.calls.candidate?);
+                analysis.tree(Side::Baseline).event(first)?;
+                analysis.tree(Side::Candidate).event(second)?;
+                let id = analysis.diff().merged().of(Side::Baseline, first);
+                keep[id.index()].then_some((at, row.difference().abs(), id))
+            })
+            .collect();
+        rows.sort_by_key(|&(at, difference, _)| (Reverse(difference), at));
+        rows.truncate(ARROWS);
+        let numbers = rows.into_iter().enumerate().map(|(at, (_, _, id))| (id, at + 1)).collect();
+        Arrows { numbers }
+    }
+
+    /// Number of the arrow at a node.
+    pub(super) fn at(&self, id: MergedId) -> Option<usize> {
+        self.numbers.get(&id).copied()
+    }
+}

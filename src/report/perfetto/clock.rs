@@ -1,0 +1,59 @@
+//! Times of two traces → one clock, on which their first paired step starts at the same moment.
+
+use crate::analysis::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+
+/// What is added to the times of each side; the earliest event of both is at 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clock {
+    shift: PerSide<Nanos>,
+}
+
+impl Clock {
+    pub(super) fn new(analysis: &Analysis<'_>) -> Clock {
+        let anchor = anchors(analysis);
+        let before = PerSide::from_fn(|side| anchor[side] - first(analysis, side));
+        let zero = before.baseline.max(before.candidate);
+        Clock { shift: anchor.map(|anchor| zero - anchor) }
+    }
+
+    /// A time of one side on the common clock.
+    pub(super) fn at(self, side: Side, time: Nanos) -> Nanos {
+        time + self.shift[side]
+    }
+}
+
+/// The moment of each side that is laid upon the other's.
+fn anchors(analysis: &Analysis<'_>) -> PerSide<Nanos> {
+    let steps = PerSide::from_fn(|side| analysis.tree(side).steps().first().map(|s| s.start));
+    if let (Some(baseline), Some(candidate)) = (steps.baseline, steps.candidate) {
+        return PerSide::new(baseline, candidate);
+    }
+    first_pair(analysis).unwrap_or_else(|| PerSide::from_fn(|side| first(analysis, side)))
+}
+
+/// Starts of the earliest paired call of the baseline.
+fn first_pair(analysis: &Analysis<'_>) -> Option<PerSide<Nanos>> {
+    let start = |side: Side, call| {
+        let tree = analysis.tree(side);
+        tree.event(call).map(|event| tree.trace().start(event))
+    };
+    let tree = analysis.tree(Side::Baseline);
+    tree.calls()
+        .filter(|&call| tree.kind(call) != CallKind::Gpu)
+        .filter_map(|call| {
+            let partner = analysis.diff().partner(Side::Baseline, call)?;
+            Some((start(Side::Baseline, call)?, call, start(Side::Candidate, partner)?))
+        })
+        .min()
+        .map(|(baseline, _, candidate)| PerSide::new(baseline, candidate))
+}
+
+/// Start of the first call of a side; zero where it has none.
+fn first(analysis: &Analysis<'_>, side: Side) -> Nanos {
+    let tree = analysis.tree(side);
+    let events = tree.calls().filter_map(|call| tree.event(call));
+    events.map(|event| tree.trace().start(event)).min().unwrap_or_default()
+}

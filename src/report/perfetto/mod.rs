@@ -1,0 +1,94 @@
+//! Both traces → `perfetto.json.gz`: one timeline with two groups of processes, side by side.
+//!
+//! The traces are moved so that their first paired step (or call, where there is no step) starts at
+//! one moment. Every slice tells its uid, its partner and its change; the largest differences are
+//! joined by arrows, so that one can walk from one side to the other.
+
+mod arrows;
+mod clock;
+mod slice;
+mod tracks;
+
+use super::emit::ReportOptions;
+use super::prune::keep_most;
+use super::sums::NodeSums;
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::side::Side;
+use crate::tree::CallId;
+use arrows::Arrows;
+use clock::Clock;
+use flate2::{Compression, GzBuilder};
+use slice::Slices;
+use std::io::{self, Write};
+use tracks::Tracks;
+
+pub(super) fn write(
+    analysis: &Analysis<'_>,
+    options: &ReportOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // No name and no time in the head of the file: the same input gives the same bytes.
+    let packed = GzBuilder::new().write(out, Compression::fast());
+    let mut out = io::BufWriter::with_capacity(1 << 16, packed);
+    write_json(analysis, options.perfetto_slices, &mut out)?;
+    out.into_inner().map_err(io::Error::from)?.finish()?;
+    Ok(())
+}
+
+fn write_json(analysis: &Analysis<'_>, most: usize, out: &mut dyn Write) -> io::Result<()> {
+    let sums = NodeSums::new(analysis);
+    let keep = keep_most(analysis, &sums, most);
+    let left_out = keep.iter().filter(|kept| !**kept).count();
+    let tracks = Tracks::new(analysis);
+    let arrows = Arrows::new(analysis, &keep);
+    let slices = Slices {
+        analysis,
+        sums: &sums,
+        clock: Clock::new(analysis),
+        tracks: &tracks,
+        arrows: &arrows,
+    };
+    let sentence = serde_json::to_string(&super::verdict::sentence(analysis))?;
+    writeln!(out, "{{\"tracetree\":{{\"verdict\":{sentence},\"nodes_left_out\":{left_out}}},")?;
+    out.write_all(b"\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+    let mut lines = Lines { out, first: true };
+    tracks.write(analysis, &mut lines)?;
+    for (id, call, side) in kept_calls(analysis, &keep) {
+        if let Some(slice) = slices.slice(id, side, call) {
+            lines.push(&slice)?;
+        }
+    }
+    lines.out.write_all(b"\n]}\n")
+}
+
+/// The calls of the kept nodes, baseline first, each side in preorder.
+fn kept_calls<'a>(
+    analysis: &'a Analysis<'_>,
+    keep: &'a [bool],
+) -> impl Iterator<Item = (MergedId, CallId, Side)> + 'a {
+    Side::BOTH.into_iter().flat_map(move |side| {
+        let merged = analysis.diff().merged();
+        analysis
+            .tree(side)
+            .calls()
+            .map(move |call| (merged.of(side, call), call, side))
+            .filter(|(id, _, _)| keep[id.index()])
+    })
+}
+
+/// Elements of the array of events, a line each.
+struct Lines<'o> {
+    out: &'o mut dyn Write,
+    first: bool,
+}
+
+impl Lines<'_> {
+    fn push(&mut self, event: &impl serde::Serialize) -> io::Result<()> {
+        if !self.first {
+            self.out.write_all(b",\n")?;
+        }
+        self.first = false;
+        Ok(serde_json::to_writer(&mut *self.out, event)?)
+    }
+}

@@ -1,0 +1,107 @@
+//! A call → a slice of the timeline, with its uid, its partner and its change.
+
+use super::arrows::Arrows;
+use super::clock::Clock;
+use super::tracks::{Track, Tracks};
+use crate::analysis::Analysis;
+use crate::diff::{MergedId, MergedNode};
+use crate::report::sums::NodeSums;
+use crate::side::Side;
+use crate::tree::CallId;
+use serde::Serialize;
+
+/// A slice as the trace event format writes it; times in µs.
+#[derive(Serialize)]
+pub(super) struct Slice<'a> {
+    ph: &'static str,
+    name: &'a str,
+    cat: &'static str,
+    #[serde(flatten)]
+    track: Track,
+    ts: f64,
+    dur: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bind_id: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    flow_out: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    flow_in: bool,
+    args: SliceArgs<'a>,
+}
+
+#[derive(Serialize)]
+struct SliceArgs<'a> {
+    /// Position in `traceEvents` of the original.
+    uid: u32,
+    relation: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partner_uid: Option<u32>,
+    /// Name of the partner where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partner_name: Option<&'a str>,
+    /// Candidate − baseline of the accounted time at and below, in µs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accounted_delta_us: Option<f64>,
+}
+
+/// What slices are made from.
+pub(super) struct Slices<'a, 'd> {
+    pub(super) analysis: &'a Analysis<'d>,
+    pub(super) sums: &'a NodeSums,
+    pub(super) clock: Clock,
+    pub(super) tracks: &'a Tracks,
+    pub(super) arrows: &'a Arrows,
+}
+
+impl<'d> Slices<'_, 'd> {
+    /// The slice of a call; roots have none.
+    pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
+        let tree = self.analysis.tree(side);
+        let trace = tree.trace();
+        let event = tree.event(call)?;
+        let arrow = self.arrows.at(id);
+        let earlier = arrow.is_some() && self.is_earlier(id, side);
+        Some(Slice {
+            ph: "X",
+            name: trace.name(event),
+            cat: trace.category(event).label(),
+            track: self.tracks.of(self.analysis, side, event),
+            ts: self.clock.at(side, trace.start(event)).as_micros(),
+            dur: trace.duration(event).as_micros(),
+            bind_id: arrow,
+            flow_out: earlier,
+            flow_in: arrow.is_some() && !earlier,
+            args: self.args(id, side, call, trace.uid(event).0),
+        })
+    }
+
+    fn args(&self, id: MergedId, side: Side, call: CallId, uid: u32) -> SliceArgs<'d> {
+        let (diff, other) = (self.analysis.diff(), self.analysis.tree(side.other()));
+        let partner = diff.partner(side, call);
+        let partner_event = partner.and_then(|call| other.event(call));
+        let time = self.sums.all[id.index()];
+        let delta = time.candidate - time.baseline;
+        SliceArgs {
+            uid,
+            relation: diff.relation(side, call).label(),
+            partner_uid: partner_event.map(|event| other.trace().uid(event).0),
+            partner_name: partner
+                .map(|call| other.name(call))
+                .filter(|&name| name != self.analysis.tree(side).name(call)),
+            accounted_delta_us: (delta.0 != 0).then(|| delta.as_micros()),
+        }
+    }
+
+    /// Whether this side's slice of a pair starts first: an arrow must point forward in time.
+    fn is_earlier(&self, id: MergedId, side: Side) -> bool {
+        let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
+            return false;
+        };
+        let start = |side: Side, call: CallId| {
+            let tree = self.analysis.tree(side);
+            tree.event(call).map(|event| self.clock.at(side, tree.trace().start(event)))
+        };
+        let baseline_first = start(Side::Baseline, first) <= start(Side::Candidate, second);
+        baseline_first == (side == Side::Baseline)
+    }
+}

@@ -1,0 +1,138 @@
+//! Processes and threads of both traces → numbers and names that do not meet in one file.
+
+use super::Lines;
+use crate::analysis::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::{EventId, TextId, ThreadId};
+use serde::Serialize;
+use serde_json::json;
+use std::io;
+
+/// Processes of the candidate are numbered from here.
+const CANDIDATE_FROM: usize = 10_000;
+
+/// The processes of each side, and which of them stand for a GPU.
+pub(super) struct Tracks {
+    processes: PerSide<Vec<Process>>,
+}
+
+struct Process {
+    pid: TextId,
+    has_gpu_events: bool,
+}
+
+/// Where a slice stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Track {
+    pub(super) pid: usize,
+    pub(super) tid: usize,
+}
+
+impl Tracks {
+    pub(super) fn new(analysis: &Analysis<'_>) -> Tracks {
+        Tracks { processes: PerSide::from_fn(|side| processes(analysis, side)) }
+    }
+
+    /// The track of an event.
+    pub(super) fn of(&self, analysis: &Analysis<'_>, side: Side, event: EventId) -> Track {
+        let thread = analysis.tree(side).trace().thread_of(event);
+        self.track(analysis, side, thread)
+    }
+
+    fn track(&self, analysis: &Analysis<'_>, side: Side, thread: ThreadId) -> Track {
+        let pid = analysis.tree(side).trace().thread(thread).pid;
+        let at = self.processes[side].iter().position(|process| process.pid == pid);
+        let number = at.expect("a process for every thread") + 1;
+        let from = if side == Side::Baseline { 0 } else { CANDIDATE_FROM };
+        Track { pid: from + number, tid: thread.index() + 1 }
+    }
+
+    /// Writes the names: the baseline's processes first, GPUs behind hosts.
+    pub(super) fn write(&self, analysis: &Analysis<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
+        for side in Side::BOTH {
+            self.write_processes(analysis, side, lines)?;
+            self.write_threads(analysis, side, lines)?;
+        }
+        Ok(())
+    }
+
+    fn write_processes(
+        &self,
+        analysis: &Analysis<'_>,
+        side: Side,
+        lines: &mut Lines<'_>,
+    ) -> io::Result<()> {
+        let from = if side == Side::Baseline { 0 } else { CANDIDATE_FROM };
+        for (at, process) in self.processes[side].iter().enumerate() {
+            let (kind, order) = if process.has_gpu_events { ("GPU", 5_000) } else { ("host", 0) };
+            let recorded = analysis.tree(side).trace().text(process.pid);
+            let name = format!("{} {kind} {recorded}", side.label());
+            let pid = from + at + 1;
+            lines.push(
+                &json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
+            )?;
+            lines.push(&json!({
+                "ph": "M", "name": "process_sort_index", "pid": pid,
+                "args": {"sort_index": pid + order},
+            }))?;
+        }
+        Ok(())
+    }
+
+    fn write_threads(
+        &self,
+        analysis: &Analysis<'_>,
+        side: Side,
+        lines: &mut Lines<'_>,
+    ) -> io::Result<()> {
+        let trace = analysis.tree(side).trace();
+        for thread in threads(analysis, side) {
+            let track = self.track(analysis, side, thread);
+            let recorded = trace.thread(thread);
+            let name = match trace.text(recorded.name) {
+                "" => trace.text(recorded.tid),
+                name => name,
+            };
+            lines.push(&json!({
+                "ph": "M", "name": "thread_name", "pid": track.pid, "tid": track.tid,
+                "args": {"name": format!("{}: {name}", side.label())},
+            }))?;
+        }
+        Ok(())
+    }
+}
+
+/// The threads that calls stand on, by id.
+fn threads(analysis: &Analysis<'_>, side: Side) -> Vec<ThreadId> {
+    let tree = analysis.tree(side);
+    let mut threads: Vec<ThreadId> = tree
+        .calls()
+        .filter_map(|call| tree.event(call))
+        .map(|event| tree.trace().thread_of(event))
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+fn processes(analysis: &Analysis<'_>, side: Side) -> Vec<Process> {
+    let tree = analysis.tree(side);
+    let trace = tree.trace();
+    let mut processes: Vec<Process> = Vec::new();
+    for thread in threads(analysis, side) {
+        let pid = trace.thread(thread).pid;
+        if processes.iter().all(|known| known.pid != pid) {
+            processes.push(Process { pid, has_gpu_events: false });
+        }
+    }
+    for event in tree.calls().filter_map(|call| tree.event(call)) {
+        if trace.category(event).is_gpu() {
+            let pid = trace.thread(trace.thread_of(event)).pid;
+            processes
+                .iter_mut()
+                .filter(|known| known.pid == pid)
+                .for_each(|known| known.has_gpu_events = true);
+        }
+    }
+    processes
+}

@@ -1,0 +1,37 @@
+//! [`Analysis`] → one sentence: what happened to the time as a whole.
+
+use super::figures::{Unit, percent};
+use crate::analysis::{Analysis, Measure};
+
+/// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
+pub fn sentence(analysis: &Analysis<'_>) -> String {
+    let time = analysis.account().totals.map(|totals| totals.time);
+    let unit = Unit::fitting(time);
+    let (measure, label) = (measure_words(analysis.measure()), unit.label());
+    let difference = time.candidate - time.baseline;
+    if difference.0 == 0 {
+        return format!("both traces take {} {label} of {measure}", unit.show(time.baseline));
+    }
+    let figures = format!(
+        "{} {label} → {} {label} ({} {label}{})",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        unit.show_signed(difference),
+        match percent(difference, time.baseline) {
+            share if share.is_empty() => share,
+            share if difference.0 > 0 => format!(", +{share}"),
+            share => format!(", {share}"),
+        }
+    );
+    match analysis.account().ratio() {
+        Some(ratio) => format!("trace2 takes {ratio:.2}x the {measure} of trace1: {figures}"),
+        None => format!("{measure}: {figures}"),
+    }
+}
+
+fn measure_words(measure: Measure) -> &'static str {
+    match measure {
+        Measure::GpuTime => "GPU time",
+        Measure::HostSelfTime => "host self time of ops",
+    }
+}

@@ -1,0 +1,118 @@
+//! The first sheet of the workbook: the verdict, the totals, what each sheet holds, the notes.
+
+use super::sheet::Table;
+use crate::analysis::Analysis;
+use crate::report::figures::{one_line, shorten};
+use crate::report::summary::{SideSummary, Summary, summarise};
+use crate::report::verdict::sentence;
+use rust_xlsxwriter::{Format, Worksheet, XlsxError};
+
+/// What the sheets hold; sheets of tables that are not named here stand without a sentence.
+const MEANINGS: [(&str, &str); 4] = [
+    ("diff_stats.csv", "a row for each op instance at its lowest common node; times in us"),
+    ("diff_stats_names_summary.csv", "the rows grouped by name; times in ms"),
+    ("diff_stats_unique_args_summary.csv", "the rows grouped by name and arguments; times in us"),
+    ("diff_stats_kernels.csv", "a row for each GPU event of both traces; times in us"),
+];
+
+type Pick = fn(&SideSummary) -> f64;
+const TOTALS: [(&str, Pick); 5] = [
+    ("accounted time, us", |side| side.kernel_time_us),
+    ("sum of all rows, us", |side| side.row_sum_us),
+    ("busy time (union of intervals), us", |side| side.busy_time_us),
+    ("launch not in trace, us", |side| side.unlinked_us),
+    ("in rows of this side only, us", |side| side.one_sided_us),
+];
+
+pub(super) fn write(
+    sheet: &mut Worksheet,
+    analysis: &Analysis<'_>,
+    tables: &[Table],
+) -> Result<(), XlsxError> {
+    let summary = summarise(analysis);
+    sheet.set_name("report")?;
+    for (column, width) in [(0, 44.0), (1, 60.0), (2, 60.0), (3, 18.0)] {
+        sheet.set_column_width(column, width)?;
+    }
+    let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
+    cover.heading(&[&sentence(analysis)])?;
+    cover.row += 1;
+    cover.totals(&summary)?;
+    cover.row += 1;
+    cover.sheets(tables)?;
+    cover.row += 1;
+    cover.notes(&summary)
+}
+
+/// The sheet with the next free row.
+struct Cover<'s> {
+    sheet: &'s mut Worksheet,
+    row: u32,
+    bold: Format,
+}
+
+impl Cover<'_> {
+    fn heading(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
+        for (column, cell) in cells.iter().enumerate() {
+            self.sheet.write_string_with_format(self.row, column as u16, *cell, &self.bold)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    fn line(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
+        for (column, cell) in cells.iter().enumerate() {
+            let text = shorten(&one_line(cell), 2_000).into_owned();
+            self.sheet.write_string(self.row, column as u16, text)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    fn totals(&mut self, summary: &Summary) -> Result<(), XlsxError> {
+        self.heading(&["", "trace1 (baseline)", "trace2 (candidate)", "difference"])?;
+        self.line(&["file", &summary.trace1.path, &summary.trace2.path])?;
+        let devices = [&summary.trace1, &summary.trace2].map(|side| side.devices.join(", "));
+        self.line(&["device", &devices[0], &devices[1]])?;
+        let number = Format::new().set_num_format("#,##0.000");
+        for (title, pick) in TOTALS {
+            let (a, b) = (pick(&summary.trace1), pick(&summary.trace2));
+            self.sheet.write_string(self.row, 0, title)?;
+            for (column, value) in [(1, a), (2, b), (3, b - a)] {
+                self.sheet.write_number_with_format(self.row, column, value, &number)?;
+            }
+            self.row += 1;
+        }
+        let exact = if summary.account_is_exact { "exact" } else { "NOT exact" };
+        self.line(&["the rows add up to all events", exact])?;
+        self.line(&[
+            "differences are trace2 - trace1, ratios trace2 / trace1; undefined ones are empty",
+        ])
+    }
+
+    fn sheets(&mut self, tables: &[Table]) -> Result<(), XlsxError> {
+        self.heading(&["sheet", "what it holds", "rows"])?;
+        for table in tables {
+            let meaning = MEANINGS.iter().find(|(file, _)| *file == table.file);
+            let rows = match table.row_counts() {
+                (all, shown) if all == shown => all.to_string(),
+                (all, shown) => format!("the first {shown} of {all}; all stand in {}", table.file),
+            };
+            self.line(&[&table.sheet_name(), meaning.map_or("", |(_, text)| text), &rows])?;
+        }
+        Ok(())
+    }
+
+    fn notes(&mut self, summary: &Summary) -> Result<(), XlsxError> {
+        if summary.notes.is_empty() {
+            return Ok(());
+        }
+        self.heading(&["warning", "what happened", "what to do"])?;
+        for note in &summary.notes {
+            let side = note.side.map_or_else(String::new, |side| format!("{side}: "));
+            let message = format!("{side}{}", note.note.message);
+            self.line(&[note.note.code, &message, note.note.hint])?;
+        }
+        Ok(())
+    }
+}

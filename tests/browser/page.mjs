@@ -1,0 +1,57 @@
+// A report in Chromium -> a page to test, with every error that its console saw.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"];
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM, args: SWITCHES });
+}
+
+export function file(report, name) {
+  return join(process.env.REPORTS, report, name);
+}
+
+export function summaryOf(report) {
+  return JSON.parse(readFileSync(file(report, "summary.json"), "utf8"));
+}
+
+// Opens report.html of a report. `problems` fills with console errors, exceptions and requests.
+export async function open(browser, report, { fragment = "", width = 1280, scheme = "light" } = {}) {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
+  page.problems = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) page.problems.push(message.text());
+  });
+  page.on("pageerror", (error) => page.problems.push(error.message));
+  page.on("request", (request) => {
+    if (!/^(file|data):/.test(request.url())) page.problems.push(`request for ${request.url()}`);
+  });
+  await page.goto("file://" + file(report, "report.html") + fragment);
+  return page;
+}
+
+// Names and cells of the table of differences, open details left out.
+export function rowsOf(page) {
+  return page.$$eval("#rows tbody > tr[data-name]", (lines) =>
+    lines.map((line) => ({
+      name: line.dataset.name,
+      rows: Number(line.querySelector("[data-label=rows]").textContent),
+      trace1: Number(line.querySelector("[data-label=trace1]").textContent),
+      trace2: Number(line.querySelector("[data-label=trace2]").textContent),
+      difference: Number(line.querySelector("[data-label=difference]").textContent.replace(/^\S+ /, "")),
+    })));
+}
+
+// Names of the frames of the flame graph with left, width and level.
+export function framesOf(page) {
+  return page.$$eval("#flame-view .frame", (frames) =>
+    frames.map((frame) => ({
+      title: frame.textContent.slice(2),
+      above: frame.classList.contains("above"),
+      level: Number(frame.dataset.level),
+      left: parseFloat(frame.style.left),
+      width: parseFloat(frame.style.width),
+    })));
+}

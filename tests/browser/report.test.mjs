@@ -1,0 +1,264 @@
+// What report.html shows and does: totals, table, tree, flame graph, links, layouts.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { framesOf, launch, open, rowsOf, summaryOf } from "./page.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+const sum = (list) => list.reduce((total, value) => total + value, 0);
+const near = (a, b, by = 0.002) => assert.ok(Math.abs(a - b) <= by, `${a} is not near ${b}`);
+const names = async (page) => (await rowsOf(page)).map((row) => row.name);
+
+for (const report of ["model", "hostile", "example"]) {
+  test(`${report}: it loads without an error and asks the network for nothing`, async () => {
+    const page = await open(browser, report);
+    await page.waitForSelector("#rows tbody tr");
+    await page.waitForSelector("#flame-view .frame");
+    assert.deepEqual(page.problems, []);
+    await page.close();
+  });
+
+  test(`${report}: the totals equal summary.json`, async () => {
+    const page = await open(browser, report);
+    const summary = summaryOf(report);
+    const shown = await page.$$eval("[data-line=time] [data-us]", (cells) => cells.map((cell) => Number(cell.dataset.us)));
+    assert.deepEqual(shown, [summary.trace1.kernel_time_us, summary.trace2.kernel_time_us]);
+    const unit = await page.evaluate(() => page.unit);
+    const scale = unit === "ms" ? 1e3 : 1;
+    const rows = await rowsOf(page);
+    near(sum(rows.map((row) => row.trace1)), shown[0] / scale, 0.001 * rows.length + 0.001);
+    near(sum(rows.map((row) => row.trace2)), shown[1] / scale, 0.001 * rows.length + 0.001);
+    await page.close();
+  });
+
+  test(`${report}: nothing sticks out of the page, in any width and colour`, async () => {
+    for (const width of [1280, 390]) {
+      for (const scheme of ["light", "dark"]) {
+        const page = await open(browser, report, { width, scheme });
+        await page.click("#rows tbody tr button");
+        await page.focus("#tree-view [role=treeitem]");
+        await page.keyboard.press("Enter");
+        const widest = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(widest <= width, `${widest} of ${width} in ${scheme}`);
+        await page.close();
+      }
+    }
+  });
+}
+
+test("the account's parts add up to the totals", async () => {
+  const page = await open(browser, "model");
+  const parts = await page.$$eval(".parts tbody tr:not(.sum)", (lines) =>
+    lines.map((line) => [...line.querySelectorAll("td")].map((cell) => parseFloat(cell.textContent))));
+  const total = await page.$$eval(".parts tr.sum td", (cells) => cells.map((cell) => parseFloat(cell.textContent)));
+  near(sum(parts.map((part) => part[0])), total[0]);
+  near(sum(parts.map((part) => part[1])), total[1]);
+  const bars = await page.$$eval(".account .bar", (bars) =>
+    bars.map((bar) => [...bar.children].reduce((width, part) => width + parseFloat(part.style.width), 0)));
+  near(Math.max(...bars), 100, 0.01);
+  near(bars[0] / bars[1], total[0] / total[1], 0.001);
+  await page.close();
+});
+
+test("a click on a column sorts by it, a second one turns the order", async () => {
+  const page = await open(browser, "model");
+  const column = async (key) => {
+    await page.click(`[data-sort=${key}]`);
+    return (await rowsOf(page)).map((row) => row[key]);
+  };
+  for (const key of ["trace1", "trace2", "rows"]) {
+    const down = await column(key);
+    assert.deepEqual(down, [...down].sort((a, b) => b - a), key);
+    const up = await column(key);
+    assert.deepEqual(up, [...up].sort((a, b) => a - b), key);
+    assert.ok(new Set(down).size > 1, `${key} has one value only`);
+  }
+  const byName = await column("name");
+  assert.deepEqual(byName, [...byName].sort());
+  assert.equal(await page.getAttribute("th:has([data-sort=name])", "aria-sort"), "ascending");
+  await page.close();
+});
+
+test("the largest difference comes first without a click", async () => {
+  const page = await open(browser, "model");
+  const sizes = (await rowsOf(page)).map((row) => Math.abs(row.difference));
+  assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
+  const largest = summaryOf("model").largest_differences.map((group) => group.name);
+  assert.deepEqual((await names(page)).slice(0, 3), largest.slice(0, 3));
+  await page.close();
+});
+
+test("the search finds names, kernels and shapes", async () => {
+  const page = await open(browser, "model");
+  const all = await names(page);
+  const search = async (text) => {
+    await page.fill("[data-key=q]", text);
+    await page.waitForFunction((wanted) => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "") === wanted, text);
+    return names(page);
+  };
+  assert.deepEqual(await search("gelu"), ["aten::gelu"]);
+  assert.deepEqual(await search("GEMM_kernel"), ["aten::addmm"]);
+  assert.deepEqual(await search("32,"), ["aten::_convolution"]);
+  assert.deepEqual(await search("nothing has this name"), []);
+  assert.deepEqual((await search("")).sort(), all.sort());
+  await page.close();
+});
+
+test("filters and groups work on steps and presence", async () => {
+  const page = await open(browser, "model");
+  await page.selectOption("[data-key=presence]", "trace2_only");
+  assert.deepEqual(await names(page), ["aten::gelu"]);
+  await page.selectOption("[data-key=presence]", "");
+  await page.selectOption('[data-key="f.step"]', "10");
+  const step = await rowsOf(page);
+  await page.selectOption('[data-key="f.step"]', "");
+  const both = await rowsOf(page);
+  const convolution = (rows) => rows.find((row) => row.name === "aten::_convolution").rows;
+  assert.equal(convolution(both), 2 * convolution(step));
+  await page.selectOption("[data-key=group]", "row");
+  assert.equal((await rowsOf(page)).length, sum(both.map((row) => row.rows)));
+  await page.close();
+});
+
+test("a row opens with the kernels, shapes and stack of both sides", async () => {
+  const page = await open(browser, "model");
+  await page.click('#rows tr[data-name="aten::_convolution"] button');
+  await page.click("#rows .member button");
+  const text = await page.textContent("#rows [data-detail]");
+  for (const part of ["aten::miopen_convolution_kernel", "aten::cudnn_convolution_kernel", "[[8,3,32,32]", "nn.Module: Conv2d_0", "train.py(3): step", "lowest common node"]) {
+    assert.ok(text.replaceAll(", ", ",").includes(part.replaceAll(", ", ",")), `no ${part} in ${text}`);
+  }
+  await page.click('#rows tr[data-name="aten::_convolution"] button');
+  assert.equal(await page.$("#rows [data-detail]"), null);
+  await page.close();
+});
+
+test("the tree opens level by level and its sums add up", async () => {
+  const page = await open(browser, "model");
+  const count = () => page.$$eval("#tree-view [role=treeitem]", (items) => items.length);
+  const closed = await count();
+  await page.click("#tree-view [role=treeitem]");
+  assert.ok((await count()) > closed);
+  const module = page.locator("#tree-view [role=treeitem]", { hasText: "nn.Module: Linear_0" }).first();
+  await module.click();
+  assert.equal(await module.getAttribute("aria-expanded"), "true");
+  assert.ok(await page.locator("#tree-view", { hasText: "gemm_kernel" }).count());
+  await module.click();
+  assert.equal(await module.getAttribute("aria-expanded"), "false");
+  const sums = await page.evaluate(() => {
+    const wrong = [];
+    for (let at = 0; at < tree.size; at++) {
+      const below = childrenOf(at);
+      const total = tree.own1[at] + below.reduce((time, child) => time + tree.all1[child], 0);
+      if (total !== tree.all1[at]) wrong.push(at);
+    }
+    return wrong;
+  });
+  assert.deepEqual(sums, []);
+  await page.close();
+});
+
+test("the tree can be walked with the keyboard", async () => {
+  const page = await open(browser, "model");
+  await page.focus("#tree-view [role=treeitem]");
+  const focused = () => page.evaluate(() => document.activeElement.dataset.node);
+  const first = await focused();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowDown");
+  const second = await focused();
+  assert.notEqual(second, first);
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  assert.equal(await focused(), first);
+  await page.close();
+});
+
+test("the tree can be searched", async () => {
+  const page = await open(browser, "model");
+  await page.fill("[data-key=find]", "gelu_kernel");
+  await page.press("[data-key=find]", "Enter");
+  assert.match(await page.textContent("#tree-view .found"), /gelu_kernel.*<< trace2/);
+  await page.close();
+});
+
+test("frames lie within the frame above, and a click zooms", async () => {
+  const page = await open(browser, "model");
+  const frames = await framesOf(page);
+  for (const frame of frames.filter((frame) => frame.level > 0)) {
+    const holds = (above) => above.level === frame.level - 1
+      && above.left <= frame.left + 0.01 && above.left + above.width >= frame.left + frame.width - 0.01;
+    assert.ok(frames.some(holds), `${frame.title} hangs in the air`);
+  }
+  const narrow = frames.find((frame) => frame.title === "Linear_0");
+  assert.ok(narrow.width < 50);
+  await page.click('#flame-view .frame:has-text("Linear_0")');
+  const zoomed = (await framesOf(page)).find((frame) => frame.title === "Linear_0");
+  assert.equal(zoomed.width, 100);
+  await page.keyboard.press("Escape");
+  const out = (await framesOf(page)).find((frame) => frame.title === "Linear_0");
+  assert.ok(out.width < 100);
+  await page.click("text=reset zoom");
+  assert.deepEqual(await framesOf(page), frames);
+  await page.close();
+});
+
+test("the other width shows what has vanished, and its total", async () => {
+  const page = await open(browser, "model");
+  const has = async (title) => (await framesOf(page)).some((frame) => frame.title === title);
+  assert.equal(await has("gelu_kernel"), true);
+  assert.equal(await has("warm_up_kernel"), false);
+  await page.selectOption("[data-key=width]", "trace1");
+  assert.equal(await has("gelu_kernel"), false);
+  assert.equal(await has("warm_up_kernel"), true);
+  await page.close();
+});
+
+test("a link restores the view that it was copied from", async () => {
+  const page = await open(browser, "model");
+  await page.selectOption("[data-key=group]", "shape");
+  await page.click("[data-sort=trace2]");
+  await page.click('#rows tr[data-name="aten::addmm"] button');
+  await page.click("#rows .member:nth-child(3) button");
+  await page.click("#rows [data-detail] .actions button:has-text('tree')");
+  await page.click('#flame-view .frame:has-text("Linear_0")');
+  await page.selectOption("[data-key=width]", "trace1");
+  const view = (on) => on.evaluate(() => ({
+    rows: document.getElementById("rows").innerHTML,
+    found: document.querySelector("#tree-view .found")?.dataset.node,
+    flame: document.getElementById("flame-view").innerHTML,
+    choices: [...document.querySelectorAll("select")].map((select) => select.value),
+  }));
+  const before = await view(page);
+  assert.ok(before.rows.includes("data-detail") && before.found);
+  const copy = await open(browser, "model", { fragment: new URL(page.url()).hash });
+  assert.deepEqual({ ...(await view(copy)), found: null }, { ...before, found: null });
+  assert.equal((await view(copy)).found, await page.evaluate(() => state.get("node")));
+  await copy.close();
+  await page.close();
+});
+
+test("a part named by the link is in view", async () => {
+  const page = await open(browser, "example", { fragment: "#flame" });
+  const top = await page.$eval("#flame", (part) => part.getBoundingClientRect().top);
+  assert.ok(top < 900, `the flame graph starts at ${top}`);
+  await page.close();
+});
+
+test("the head of the page needs no script", async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto("file://" + process.env.REPORTS + "/model/report.html");
+  assert.match(await page.textContent("#verdict"), /trace2 takes/);
+  assert.ok(await page.locator("#totals").isVisible());
+  await context.close();
+});
+
+test("it prints without controls", async () => {
+  const page = await open(browser, "model");
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator(".controls").first().isVisible(), false);
+  assert.equal(await page.locator("#rows").isVisible(), true);
+  await page.close();
+});

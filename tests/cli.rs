@@ -1,0 +1,284 @@
+//! `tracetree diff`, `tree` and `uid` as a user runs them: streams, files and exit codes.
+#![cfg(feature = "cli")]
+
+use serde_json::Value;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+const ROCM: &str = "examples/traces/resnet.rocm.json.gz";
+const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
+const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
+const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
+
+/// A folder for one test, which goes with the value.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(TempDir::new().expect("a temporary folder"))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        fs::write(self.at(name), bytes).expect("a writable folder");
+        self.at(name).display().to_string()
+    }
+
+    /// The program in the root of the project, with its report in this folder.
+    fn diff(&self, arguments: &[&str]) -> Command {
+        let mut command = program(&["diff"]);
+        command.args(arguments).arg("-o").arg(self.at("report"));
+        command
+    }
+}
+
+fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+/// Stdout and stderr of a run that ends with `code`.
+fn ends(code: i32, mut command: Command) -> (String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (out, err) = (text(stdout), text(stderr));
+    assert_eq!(status.code(), Some(code), "{command:?}\n{out}\n{err}");
+    (out, err)
+}
+
+/// The error of a run that must fail: exit code 2, one line on stderr, no report.
+fn fails(place: &Place, arguments: &[&str]) -> String {
+    let (out, err) = ends(2, place.diff(arguments));
+    assert_eq!(out, "");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(err.starts_with("tracetree: error: "), "{err}");
+    assert!(!place.at("report").exists(), "a failed run leaves no report");
+    err
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
+    let place = Place::new();
+    let (out, err) = ends(0, place.diff(&[ROCM, CUDA]));
+    for part in
+        ["GPU time", "exact", "aten::convolution_backward", "trace1 ms", "points of difference"]
+    {
+        assert!(out.contains(part), "{part}\n{out}");
+    }
+    assert!(err.contains("LAUNCH_NOT_CAPTURED") && err.contains("report in "), "{err}");
+    assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
+}
+
+#[test]
+fn identical_traces_have_no_difference_and_exit_0() {
+    let place = Place::new();
+    let mut command = place.diff(&[CNN, CNN]);
+    command.args(["--exit-code", "--fail-on", "0%", "--format", "json"]);
+    let (out, _) = ends(0, command);
+    let summary: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(summary["points_of_difference"], 0);
+    assert_eq!(summary["difference_us"], 0.0);
+    assert_eq!(summary["largest_differences"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn exit_code_1_needs_to_be_asked_for() {
+    let place = Place::new();
+    ends(0, place.diff(&[ROCM, CUDA]));
+    ends(1, place.diff(&[ROCM, CUDA, "--exit-code"]));
+    ends(0, place.diff(&[CNN, CNN_RERUN, "--exit-code"]));
+}
+
+#[test]
+fn fail_on_compares_the_totals() {
+    let place = Place::new();
+    // 10.577 ms after 12.498 ms: less time one way, 18 % and 1.9 ms more the other way.
+    ends(0, place.diff(&[ROCM, CUDA, "--fail-on", "0%"]));
+    ends(1, place.diff(&[CUDA, ROCM, "--fail-on", "18%"]));
+    ends(0, place.diff(&[CUDA, ROCM, "--fail-on", "19%"]));
+    ends(1, place.diff(&[CUDA, ROCM, "--fail-on", "1.9ms"]));
+    ends(0, place.diff(&[CUDA, ROCM, "--fail-on", "2ms"]));
+    let (_, err) = ends(2, place.diff(&[CUDA, ROCM, "--fail-on", "19"]));
+    assert!(err.contains("has no unit"), "{err}");
+}
+
+#[test]
+fn every_format_goes_to_stdout_alone() {
+    let place = Place::new();
+    let run = |format: &str| ends(0, place.diff(&[ROCM, CUDA, "--format", format])).0;
+    let csv = run("csv");
+    assert!(csv.starts_with("name,row_count,kernel_time_trace1_sum_ms,"), "{csv}");
+    let json: Value = serde_json::from_str(&run("json")).expect("JSON");
+    assert_eq!(json["account_is_exact"], true);
+    let markdown = run("md");
+    assert!(markdown.lines().nth(1).is_some_and(|line| line.starts_with("|---|")), "{markdown}");
+    assert!(markdown.contains("`aten::_convolution`"), "{markdown}");
+}
+
+#[test]
+fn the_names_printed_as_csv_are_those_of_the_report() {
+    let place = Place::new();
+    let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "--format", "csv"]));
+    let file = place.at("report/diff_stats_names_summary.csv");
+    assert_eq!(out, fs::read_to_string(file).expect("a file of the report"));
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_ask() {
+    let place = Place::new();
+    let escape = '\u{1b}';
+    assert!(!ends(0, place.diff(&[ROCM, CUDA])).0.contains(escape));
+    assert!(ends(0, place.diff(&[ROCM, CUDA, "--color", "always"])).0.contains(escape));
+    let mut without = place.diff(&[ROCM, CUDA]);
+    without.env("NO_COLOR", "1");
+    let (out, err) = ends(0, without);
+    assert!(!out.contains(escape) && !err.contains(escape));
+}
+
+#[test]
+fn quiet_leaves_stderr_empty() {
+    let place = Place::new();
+    assert_eq!(ends(0, place.diff(&[ROCM, CUDA, "-q"])).1, "");
+}
+
+#[test]
+fn what_is_no_trace_is_told_with_exit_code_2() {
+    let place = Place::new();
+    let inputs = [
+        (place.file("text.json", b"hello"), "text.json"),
+        (place.file("empty.json", b""), "empty"),
+        (place.file("object.json", b"{\"answer\": 42}"), "no traceEvents"),
+        (place.file("nothing.json", b"{\"traceEvents\": []}"), "nothing to compare"),
+        (place.at("missing.json").display().to_string(), "missing.json"),
+        (place.0.path().display().to_string(), "directory"),
+    ];
+    for (input, part) in &inputs {
+        for arguments in [[input.as_str(), CNN], [CNN, input.as_str()]] {
+            let err = fails(&place, &arguments);
+            assert!(err.contains(part), "{part}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_gzip_that_is_cut_off_gives_what_it_holds_and_a_warning() {
+    let place = Place::new();
+    let whole = fs::read(CNN).expect("an example trace");
+    let cut = place.file("cut.json.gz", &whole[..whole.len() / 2]);
+    let (out, err) = ends(0, place.diff(&[&cut, CNN]));
+    assert!(err.contains("TRUNCATED"), "{err}");
+    assert!(out.contains("exact"), "{out}");
+    assert!(
+        fails(&Place::new(), &[&place.file("stub.json.gz", &whole[..12]), CNN]).contains("stub")
+    );
+}
+
+#[test]
+fn a_file_in_the_way_of_the_report_is_kept() {
+    let place = Place::new();
+    let taken = place.file("report", b"mine");
+    let (_, err) = ends(2, place.diff(&[CNN, CNN]));
+    assert!(err.contains("is no folder") && err.contains("-o"), "{err}");
+    assert_eq!(fs::read(taken).expect("the file"), b"mine");
+    assert_eq!(names(place.0.path()), ["report"]);
+}
+
+#[test]
+fn a_report_folder_keeps_the_files_of_others() {
+    let place = Place::new();
+    fs::create_dir(place.at("report")).expect("a folder");
+    place.file("report/notes.txt", b"mine");
+    ends(0, place.diff(&[CNN, CNN_RERUN]));
+    let found = names(&place.at("report"));
+    assert!(found.contains(&"notes.txt".to_owned()) && found.contains(&"summary.json".to_owned()));
+    assert_eq!(fs::read(place.at("report/notes.txt")).expect("the file"), b"mine");
+}
+
+#[test]
+fn standard_input_can_be_one_of_the_traces_only() {
+    assert!(fails(&Place::new(), &["-", "-"]).contains("only one of the traces"));
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_error() {
+    let mut command = program(&["tree", ROCM]);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
+    let mut start = [0; 64];
+    let mut out = child.stdout.take().expect("a pipe");
+    out.read_exact(&mut start).expect("some output");
+    drop(out);
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn tree_shows_the_call_stack_with_uids() {
+    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--gpu"]));
+    let lines: Vec<&str> = out.lines().map(str::trim_start).collect();
+    assert!(lines[0].starts_with("thread 5617 (main)"), "{out}");
+    assert!(lines.iter().any(|line| line.starts_with("aten::add_  [")), "{out}");
+    assert!(!out.contains("aten::reshape"), "it launches nothing\n{out}");
+    let (short, _) = ends(0, program(&["tree", ROCM, "--depth", "2"]));
+    assert!(short.lines().all(|line| !line.starts_with("    ")), "{short}");
+}
+
+#[test]
+fn tree_exports_the_links_as_a_graph() {
+    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--dot"]));
+    assert!(out.starts_with("digraph {") && out.contains("label=\"launch\""), "{out}");
+}
+
+/// The uid of the only event of this name in a fixture.
+fn uid(file: &str, name: &str) -> String {
+    let trace: Value =
+        serde_json::from_str(&fs::read_to_string(file).expect("a fixture")).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    events.iter().position(|event| event["name"] == name).expect("the event").to_string()
+}
+
+#[test]
+fn uid_answers_from_traces_and_from_a_report_folder() {
+    let (a, b) =
+        ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
+    let (add1, add2) = (uid(a, "aten::add_"), uid(b, "aten::add_"));
+    let place = Place::new();
+    ends(0, place.diff(&[a, b]));
+    let (named, _) = ends(0, program(&["uid", a, b, "--baseline", &add1]));
+    assert_eq!(
+        named,
+        format!("trace1\t{add1}\taten::add_\ntrace2\t{add2}\taten::add_\nrelation\tsame\n")
+    );
+    let report = place.at("report").display().to_string();
+    let (bare, _) = ends(0, program(&["uid", &report, "--candidate", &add2]));
+    assert_eq!(bare, format!("trace1\t{add1}\ntrace2\t{add2}\nrelation\tsame\n"));
+    let alone = uid(b, "aten::reshape");
+    let (out, _) = ends(0, program(&["uid", a, b, "--candidate", &alone]));
+    assert!(out.starts_with("trace1\t-1\n") && out.ends_with("relation\ttrace2_only\n"), "{out}");
+}
+
+#[test]
+fn a_uid_that_is_no_call_is_bad_usage() {
+    let (a, b) = ("tests/fixtures/rename/baseline.json", "tests/fixtures/rename/candidate.json");
+    let (_, err) = ends(2, program(&["uid", a, b, "--baseline", "100000"]));
+    assert!(err.contains("event 100000 of trace1") && err.contains("diff_stats.csv"), "{err}");
+    let (_, err) = ends(2, program(&["uid", a, b]));
+    assert!(err.contains("--baseline"), "{err}");
+}

@@ -1,0 +1,141 @@
+//! `report.html`: what its text holds, and, in a real Chromium, what it shows and does.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use support::reports::{hostile_pair, model_pair, write};
+use support::trace_builder::{Op, TraceBuilder};
+use tracetree::PerSide;
+use tracetree::report::Emit;
+
+/// Exit code of `tests/browser/run.sh` where there is no browser to test with.
+const SKIPPED: i32 = 77;
+
+fn page_of(pair: &PerSide<String>) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("report");
+    write(pair, &target, &[Emit::Html]).expect("a report");
+    fs::read_to_string(target.join("report.html")).expect("a page")
+}
+
+/// The JSON value that the page embeds.
+fn data_of(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").expect("embedded data");
+    let (json, _) = rest.split_once("</script>").expect("the end of the data");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn a_page_is_complete_in_itself() {
+    let page = page_of(&model_pair());
+    for outside in ["http://", "https://", "@import", "src=\"", "url("] {
+        assert!(!page.contains(outside), "the page holds {outside}");
+    }
+    assert!(page.contains("trace2 takes"), "no verdict");
+}
+
+#[test]
+fn no_name_ends_the_script_that_holds_the_data() {
+    let page = page_of(&hostile_pair());
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("<svg"));
+    let texts = data_of(&page)["texts"].to_string();
+    assert!(texts.contains("</script><script>window.hacked = 1</script>"), "{texts}");
+}
+
+#[test]
+fn the_embedded_tree_adds_up_to_the_totals() {
+    let data = data_of(&page_of(&model_pair()));
+    let own = data["tree"]["own"].as_array().expect("own times");
+    let total = |side: usize| -> i64 {
+        own.iter().map(|entry| entry[side].as_i64().expect("nanoseconds")).sum()
+    };
+    let rows = |column: &str| -> i64 {
+        let times = data["rows"][column].as_array().expect("a column");
+        times.iter().map(|time| time.as_i64().expect("nanoseconds")).sum()
+    };
+    assert!(total(1) > 0 && total(1) == rows("time1"));
+    assert!(total(2) > 0 && total(2) == rows("time2"));
+}
+
+/// A hundred thousand ops with names of their own and kernels below.
+fn huge_pair() -> PerSide<String> {
+    let build = |factor: f64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                for at in 0..60_000_i64 {
+                    let name = format!("op {at} {}", "of a long name ".repeat(8));
+                    t.op(Op::new(&name).dims(&[&[at]]), |t| {
+                        t.op("aten::inner", |t| t.kernel("kernel", factor + (at % 7) as f64));
+                    });
+                }
+            })
+            .json()
+    };
+    PerSide::new(build(1.0), build(2.0))
+}
+
+#[test]
+fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
+    let page = page_of(&huge_pair());
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
+    assert!(page.contains("are left out of this page"), "nothing is said of what is left out");
+    let data = data_of(&page);
+    let sum = |side: usize| -> i64 {
+        let own = data["tree"]["own"].as_array().expect("own times");
+        own.iter().map(|entry| entry[side].as_i64().expect("nanoseconds")).sum()
+    };
+    let expected: i64 = (0..60_000).map(|at| 1_000 * (1 + at % 7)).sum();
+    assert_eq!((sum(1), sum(2)), (expected, expected + 60_000_000));
+    let hidden: i64 = data["tree"]["hidden"]
+        .as_array()
+        .expect("hidden counts")
+        .iter()
+        .map(|entry| entry[1].as_i64().expect("a count"))
+        .sum();
+    let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
+    // The thread, and for each op the op, the inner op, the launch and the kernel.
+    assert_eq!(kept + hidden, 1 + 4 * 60_000);
+}
+
+fn write_browser_reports(folder: &Path) {
+    let example = |name: &str| {
+        let packed = fs::read(format!("examples/traces/{name}.json.gz")).expect("a trace");
+        let mut text = String::new();
+        let mut reader = flate2::read::GzDecoder::new(&packed[..]);
+        std::io::Read::read_to_string(&mut reader, &mut text).expect("gzip");
+        text
+    };
+    let emits = [Emit::Html, Emit::Flamegraph];
+    write(&model_pair(), &folder.join("model"), &emits).expect("a report");
+    write(&hostile_pair(), &folder.join("hostile"), &emits).expect("a report");
+    let pair = PerSide::new(example("resnet.rocm"), example("resnet.cuda"));
+    write(&pair, &folder.join("example"), &emits).expect("a report");
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write_browser_reports(folder.path());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
+    let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
+        Ok(run) => run,
+        // Where there is no shell there is no browser test either.
+        Err(error) => return skipped(&error.to_string()),
+    };
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    match run.status.code() {
+        Some(SKIPPED) => skipped(&err),
+        code => assert_eq!(code, Some(0), "{out}\n{err}"),
+    }
+}
+
+/// Says on the terminal itself that nothing was tested: test output is captured.
+fn skipped(reason: &str) {
+    let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
+}

@@ -1,0 +1,132 @@
+//! `report.md`: what it says, that names stay text, and that it fits into an issue.
+
+mod support;
+
+use support::reports::{HOSTILE, hostile_pair, model_pair, with_analysis};
+use support::trace_builder::{Op, TraceBuilder};
+use tracetree::PerSide;
+use tracetree::report::write_markdown;
+
+fn markdown(pair: &PerSide<String>, top: usize) -> String {
+    let mut out = Vec::new();
+    with_analysis(pair, |analysis| {
+        write_markdown(analysis, top, &mut out).expect("memory");
+        Ok(())
+    })
+    .expect("readable traces");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+#[test]
+fn it_starts_with_the_verdict_and_the_largest_difference() {
+    let text = markdown(&model_pair(), 20);
+    assert!(text.starts_with("**trace2 takes 1."), "{text}");
+    let (_, names) = text.split_once("### Largest differences").expect("the section");
+    let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
+    assert!(first.starts_with("| `aten::_convolution` | 2 |"), "{first}");
+    assert!(text.contains("By step") && text.contains("By module class"), "{text}");
+    assert!(text.contains("Account: ") && text.contains("exactly"), "{text}");
+    assert!(text.contains("`LAUNCH_NOT_CAPTURED` trace1"), "{text}");
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+}
+
+#[test]
+fn top_bounds_the_table_of_names() {
+    let names = |top| {
+        let text = markdown(&model_pair(), top);
+        let (_, rest) = text.split_once("### Largest differences").expect("the section");
+        let (table, _) = rest.split_once("<details>").expect("the next section");
+        table.lines().filter(|line| line.starts_with("| `")).count()
+    };
+    assert_eq!(names(1), 1);
+    assert!(names(20) > 1);
+}
+
+/// The text without code spans: what Markdown would act on.
+fn outside_of_code(text: &str) -> String {
+    let mut outside = String::new();
+    for line in text.lines() {
+        let mut rest = line;
+        while let Some(start) = rest.find('`') {
+            outside.push_str(&rest[..start]);
+            let fence = rest[start..].chars().take_while(|&c| c == '`').count();
+            let (ticks, body) = (&rest[start..start + fence], &rest[start + fence..]);
+            let end = end_of_span(body, ticks).unwrap_or_else(|| panic!("open code span: {line}"));
+            rest = &body[end + fence..];
+        }
+        outside.push_str(rest);
+        outside.push('\n');
+    }
+    outside
+}
+
+/// Where a run of exactly these backticks stands.
+fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = body[at..].find('`') {
+        let run = body[at + found..].chars().take_while(|&c| c == '`').count();
+        if run == ticks.len() {
+            return Some(at + found);
+        }
+        at += found + run;
+    }
+    None
+}
+
+#[test]
+fn names_are_code_and_nothing_else() {
+    let text = markdown(&hostile_pair(), 50);
+    let outside = outside_of_code(&text);
+    for markup in ["<script", "<img", "<svg", "](", "@someone", "hacked", "\u{1b}", "\u{202e}"] {
+        assert!(!outside.contains(markup), "{markup} in {outside}");
+    }
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+    assert!(text.contains("`</script><script>window.hacked = 1</script>`"));
+}
+
+#[test]
+fn every_line_of_a_table_has_the_same_cells() {
+    for pair in [model_pair(), hostile_pair()] {
+        let text = markdown(&pair, 50);
+        let mut columns = 0;
+        for line in text.lines() {
+            if !line.starts_with('|') {
+                columns = 0;
+                continue;
+            }
+            let cells = line.replace("\\|", "").matches('|').count();
+            assert!(columns == 0 || columns == cells, "{line}");
+            columns = cells;
+        }
+    }
+}
+
+#[test]
+fn it_fits_into_an_issue_whatever_the_names() {
+    let build = |factor: f64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                for at in 0..400_i64 {
+                    let name = format!("{at}{}", HOSTILE[3].repeat(60));
+                    t.module(&name, |t| {
+                        t.op(Op::new(&name).dims(&[&[at; 40]]), |t| {
+                            t.kernel(&name, factor * (1.0 + at as f64));
+                        });
+                    });
+                }
+            })
+            .json()
+    };
+    let text = markdown(&PerSide::new(build(1.0), build(3.0)), 400);
+    assert!(text.len() < 65_000, "{} bytes", text.len());
+    assert!(text.contains("trace2 takes 3.00x"));
+    assert!(text.contains("left out"), "nothing is said of what is left out");
+}
+
+#[test]
+fn equal_traces_have_no_differences_to_list() {
+    let pair = model_pair();
+    let text = markdown(&PerSide::new(pair.baseline.clone(), pair.baseline), 20);
+    assert!(text.starts_with("**both traces take "), "{text}");
+    assert!(text.contains("None: the times of all rows are equal."), "{text}");
+}

@@ -1,0 +1,214 @@
+//! A comparison → the files of the report folder: columns, contents, and what stays in the folder.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use support::compared::{compare, compare_files};
+use support::phenomena::Phenomenon;
+use support::trace_builder::TraceBuilder;
+use tempfile::TempDir;
+use tracetree::diff::{Relation, UidPair};
+use tracetree::report::{SCHEMA_VERSION, read_uid_map, write_report};
+use tracetree::trace::Uid;
+use tracetree::{ErrorKind, PerSide};
+
+/// The files that every report has.
+const FILES: [&str; 8] = [
+    "cpu_op_map.json",
+    "diff_stats.csv",
+    "diff_stats_kernels.csv",
+    "diff_stats_names_summary.csv",
+    "diff_stats_unique_args_summary.csv",
+    "merged_tree_output.txt",
+    "summary.json",
+    "uid_map.csv",
+];
+
+/// The report of a phenomenon, in a folder that goes with the value.
+fn report(phenomenon: &str) -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
+        write_report(analysis, folder.path()).expect("a writable folder");
+    });
+    folder
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn text(folder: &TempDir, file: &str) -> String {
+    fs::read_to_string(folder.path().join(file)).expect("a file of the report")
+}
+
+/// The rows of a table, each as column → cell.
+fn table(folder: &TempDir, file: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(folder.path().join(file)).expect("a table");
+    reader.deserialize().map(|row| row.expect("a row with all columns")).collect()
+}
+
+fn json(folder: &TempDir, file: &str) -> Value {
+    serde_json::from_str(&text(folder, file)).expect("JSON")
+}
+
+#[test]
+fn the_folder_holds_the_files_and_nothing_else() {
+    let found = names(report("bias_add").path());
+    for file in FILES {
+        assert!(found.contains(file), "{file}");
+    }
+    assert!(found.iter().all(|name| !name.ends_with(".partial")), "{found:?}");
+}
+
+#[test]
+fn the_names_summary_keeps_its_header_and_its_figures() {
+    let folder = report("bias_add");
+    let expected = "\
+name,row_count,kernel_time_trace1_sum_ms,kernel_time_trace2_sum_ms,diff_sum_ms,abs_diff_sum_ms
+aten::_convolution,1,0.040000,0.090000,0.050000,0.050000
+aten::add_,1,0.006000,0.004000,-0.002000,0.002000
+";
+    assert_eq!(text(&folder, "diff_stats_names_summary.csv"), expected);
+}
+
+#[test]
+fn a_row_of_diff_stats_tells_both_sides() {
+    let rows = table(&report("bias_add"), "diff_stats.csv");
+    let row = &rows[0];
+    let expected = [
+        ("name", "aten::_convolution"),
+        ("kernel_time_trace1", "40.000"),
+        ("kernel_time_trace2", "90.000"),
+        ("kernel_names_trace1", r#"["igemm_fwd_gtcx3_nhwc_bf16"]"#),
+        ("kernel_names_trace2", r#"["sm90_xmma_fprop_implicit_gemm_bf16"]"#),
+        ("input_shape_trace1", "[[8, 3, 32, 32], [64, 3, 7, 7], [64]]"),
+        ("diff", "50.000"),
+        ("ratio", "2.250000"),
+        ("presence", "both"),
+        ("nn_module", "Conv2d_0"),
+        ("lowest_common_ancestor_name", "aten::_convolution"),
+    ];
+    for (column, cell) in expected {
+        assert_eq!(row[column], cell, "{column}");
+    }
+    let line = row["lowest_common_ancestor_id"].parse::<usize>().expect("an id");
+    let tree = text(&report("bias_add"), "merged_tree_output.txt");
+    assert!(tree.lines().nth(line).is_some_and(|line| line.ends_with("aten::_convolution")));
+}
+
+#[test]
+fn the_first_columns_are_those_that_tracelens_wrote() {
+    let folder = report("rename");
+    let header = |file| text(&folder, file).lines().next().map(str::to_owned).unwrap_or_default();
+    assert!(header("diff_stats.csv").starts_with(
+        "name,input_shape_trace1,input_shape_trace2,concrete_inputs_trace1,concrete_inputs_trace2,\
+         input_strides_trace1,input_strides_trace2,input_type_trace1,input_type_trace2,\
+         kernel_time_trace1,kernel_time_trace2,kernel_names_trace1,kernel_names_trace2"
+    ));
+    assert!(header("diff_stats_kernels.csv").starts_with(
+        "name,cpu_op_name,cpu_op_uid,source,Input Dims,Input Strides,Input type,Concrete Inputs,\
+         kernel_time,busy_time,lowest_common_ancestor_name,lowest_common_ancestor_id,gpu_op_uid,\
+         nn_module_stack,nn_module_parent"
+    ));
+    assert_eq!(header("uid_map.csv"), "uid1,uid2,relation");
+}
+
+#[test]
+fn every_gpu_event_has_one_line_in_the_kernel_table() {
+    let rows = table(&report("unlinked_gpu_events"), "diff_stats_kernels.csv");
+    let events: BTreeSet<(&str, &str)> =
+        rows.iter().map(|row| (row["source"].as_str(), row["gpu_op_uid"].as_str())).collect();
+    assert_eq!((rows.len(), events.len()), (6, 6));
+    let unlinked = rows.iter().filter(|row| row["cpu_op_name"].is_empty());
+    assert!(unlinked.clone().all(|row| row["cpu_op_uid"] == "-1"));
+    assert_eq!(unlinked.count(), 4);
+}
+
+#[test]
+fn the_uid_map_is_read_back_as_it_was_written() {
+    let folder = report("moved_neighbours");
+    let map = read_uid_map(folder.path()).expect("a uid map");
+    assert_eq!(map.len(), text(&folder, "uid_map.csv").lines().count() - 1);
+    assert!(map.iter().any(|pair| pair.relation == Relation::Moved));
+    let first =
+        UidPair { baseline: Some(Uid(0)), candidate: Some(Uid(0)), relation: Relation::Same };
+    assert_eq!(map[0], first);
+}
+
+#[test]
+fn the_lowering_dictionary_names_ops_and_kernels() {
+    let map = json(&report("bias_add"), "cpu_op_map.json");
+    let convolution = &map["aten::_convolution"];
+    assert_eq!(convolution["row_count"], 1);
+    assert_eq!(convolution["trace1"]["ops"][0]["name"], "aten::miopen_convolution");
+    assert_eq!(convolution["trace2"]["kernels"][0]["time_us"], 90.0);
+}
+
+#[test]
+fn the_summary_has_a_version_totals_and_an_exact_account() {
+    let summary = json(&report("unlinked_gpu_events"), "summary.json");
+    assert_eq!(summary["schema_version"], SCHEMA_VERSION);
+    assert_eq!(summary["account_is_exact"], true);
+    assert_eq!(summary["trace1"]["kernel_time_us"], 93.0);
+    assert_eq!(summary["trace1"]["row_sum_us"], summary["trace1"]["kernel_time_us"]);
+    assert_eq!(summary["trace1"]["unlinked_us"], 88.0);
+    assert_eq!(summary["difference_us"], -58.0);
+    assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
+}
+
+#[test]
+fn an_undefined_ratio_is_empty() {
+    let rows = table(&report("nothing_in_common"), "diff_stats.csv");
+    let alone = rows.iter().find(|row| row["name"] == "aten::nan_to_num").expect("a row");
+    assert_eq!((alone["ratio"].as_str(), alone["presence"].as_str()), ("", "trace2_only"));
+    assert_eq!(alone["uid1"], "-1");
+}
+
+#[test]
+fn foreign_files_are_kept_and_old_ones_replaced() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("notes.txt"), "mine").expect("a file");
+    fs::write(at("summary.json"), "old").expect("a file");
+    compare_files(Phenomenon::of("rename").files(), |analysis| {
+        write_report(analysis, folder.path()).expect("a writable folder");
+    });
+    assert_eq!(text(&folder, "notes.txt"), "mine");
+    assert!(json(&folder, "summary.json").is_object());
+}
+
+#[test]
+fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
+    let parent = TempDir::new().expect("a temporary folder");
+    let target = parent.path().join("report");
+    fs::write(&target, "mine").expect("a file");
+    let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
+        write_report(analysis, &target).expect_err("a file is in the way")
+    });
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert_eq!(fs::read_to_string(&target).expect("the file"), "mine");
+    assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
+}
+
+#[test]
+fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
+    let odd = "a \"b\", c\nd<script>";
+    let program =
+        || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
+    let folder = TempDir::new().expect("a temporary folder");
+    compare(PerSide::new(program(), program()), |analysis| {
+        write_report(analysis, folder.path()).expect("a writable folder");
+    });
+    let rows = table(&folder, "diff_stats.csv");
+    assert_eq!(rows[0]["name"], odd);
+    let kernels: Vec<String> =
+        serde_json::from_str(&rows[0]["kernel_names_trace1"]).expect("a list of names");
+    assert_eq!(kernels, [odd]);
+    assert_eq!(text(&folder, "merged_tree_output.txt").lines().count(), 4);
+}

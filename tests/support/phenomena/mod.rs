@@ -1,0 +1,98 @@
+//! What real pairs of traces differ in, each as two traces that are as small as they can be.
+//!
+//! A phenomenon is a folder of `tests/fixtures`: a README that says what it shows, and the two
+//! traces, which the program `make_fixtures` writes from the closures here.
+
+mod gpu_work;
+mod lowering;
+mod order;
+mod recorders;
+mod threads;
+mod wrappers;
+
+use super::trace_builder::TraceBuilder;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use tracetree::PerSide;
+
+/// One thing in which two traces differ.
+#[derive(Debug, Clone, Copy)]
+pub struct Phenomenon {
+    /// Name of its folder and of its snapshot.
+    pub name: &'static str,
+    build: fn() -> PerSide<String>,
+}
+
+/// All phenomena, by name.
+pub const ALL: [Phenomenon; 22] = [
+    Phenomenon { name: "backward_thread", build: threads::backward_thread },
+    Phenomenon { name: "bias_add", build: lowering::bias_add },
+    Phenomenon { name: "bleeding_calls", build: recorders::bleeding_calls },
+    Phenomenon { name: "cpu_only", build: gpu_work::cpu_only },
+    Phenomenon { name: "dropped_op", build: order::dropped_op },
+    Phenomenon { name: "external_id_era", build: recorders::external_id_era },
+    Phenomenon { name: "format_2021", build: recorders::format_2021 },
+    Phenomenon { name: "graph_launch", build: lowering::graph_launch },
+    Phenomenon { name: "inserted_op", build: order::inserted_op },
+    Phenomenon { name: "launch_without_op", build: gpu_work::launch_without_op },
+    Phenomenon { name: "memset_on_one_side", build: lowering::memset_on_one_side },
+    Phenomenon { name: "module_numbers", build: order::module_numbers },
+    Phenomenon { name: "moved_neighbours", build: order::moved_neighbours },
+    Phenomenon { name: "nothing_in_common", build: wrappers::nothing_in_common },
+    Phenomenon { name: "overlapping_kernels", build: gpu_work::overlapping_kernels },
+    Phenomenon { name: "rename", build: lowering::rename },
+    Phenomenon { name: "step_numbers", build: order::step_numbers },
+    Phenomenon { name: "threads_exchanged", build: threads::threads_exchanged },
+    Phenomenon { name: "unlinked_gpu_events", build: gpu_work::unlinked_gpu_events },
+    Phenomenon { name: "wrapper", build: wrappers::wrapper },
+    Phenomenon { name: "wrappers_in_wrappers", build: wrappers::wrappers_in_wrappers },
+    Phenomenon { name: "wrappers_on_both_sides", build: wrappers::wrappers_on_both_sides },
+];
+
+impl Phenomenon {
+    /// The phenomenon of this name.
+    ///
+    /// # Panics
+    /// If there is none: a test has misspelt it.
+    pub fn of(name: &str) -> Phenomenon {
+        *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
+    }
+
+    /// The text of both traces, one event a line.
+    pub fn texts(&self) -> PerSide<String> {
+        (self.build)().map(|json| one_event_a_line(&json))
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(self.name)
+    }
+
+    /// The files of its folder.
+    pub fn files(&self) -> PerSide<PathBuf> {
+        PerSide::new("baseline.json", "candidate.json").map(|file| self.folder().join(file))
+    }
+}
+
+/// Both traces of builders.
+fn pair(baseline: TraceBuilder, candidate: TraceBuilder) -> PerSide<String> {
+    PerSide::new(baseline.json(), candidate.json())
+}
+
+/// A trace as a person would lay it out, so that a change of it can be read.
+fn one_event_a_line(json: &str) -> String {
+    let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
+    let fields = trace.as_object_mut().expect("a trace is an object");
+    let events = fields.remove("traceEvents").unwrap_or_default();
+    let mut text = String::from("{\n");
+    for (key, value) in fields {
+        writeln!(text, "\"{key}\": {value},").expect("writing to a string does not fail");
+    }
+    let lines: Vec<String> =
+        events.as_array().into_iter().flatten().map(Value::to_string).collect();
+    text.push_str("\"traceEvents\": [\n");
+    text.push_str(&lines.join(",\n"));
+    text.push_str("\n]\n}\n");
+    text
+}

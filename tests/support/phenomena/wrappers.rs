@@ -1,0 +1,89 @@
+//! Calls that stand around other calls on one side only, and calls that have no counterpart at all.
+
+use super::pair;
+use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
+use tracetree::PerSide;
+
+const GEMM: &str = "gemm_bf16_128x64";
+const NORM: &str = "layer_norm_kernel";
+
+/// The work that stays the same: a linear layer and a norm.
+fn linear(t: &mut HostThread<'_>) {
+    t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
+        t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));
+    });
+}
+
+fn norm(t: &mut HostThread<'_>) {
+    t.op(Op::new("aten::layer_norm").dims(&[&[32, 64]]), |t| {
+        t.op("aten::native_layer_norm", |t| t.kernel(NORM, 5.0));
+    });
+}
+
+fn trace(body: impl FnOnce(&mut HostThread<'_>)) -> TraceBuilder {
+    TraceBuilder::cuda().thread("main", |t| t.frame("model.py(5): forward", body))
+}
+
+/// A decorator puts one frame around a layer.
+pub(super) fn wrapper() -> PerSide<String> {
+    pair(
+        trace(|t| {
+            linear(t);
+            norm(t);
+        }),
+        trace(|t| {
+            t.frame("torch/amp/autocast_mode.py(44): decorate_autocast", linear);
+            norm(t);
+        }),
+    )
+}
+
+/// A compiler puts a frame, an op and another frame around a layer.
+pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
+    pair(
+        trace(|t| {
+            linear(t);
+            norm(t);
+        }),
+        trace(|t| {
+            t.frame("torch/_dynamo/eval_frame.py(736): compile_wrapper", |t| {
+                t.op("Torch-Compiled Region: 0/0", |t| {
+                    t.frame("<eval_with_key>.3(4): forward", linear);
+                });
+            });
+            norm(t);
+        }),
+    )
+}
+
+/// Each side has a wrapper of its own around another layer.
+pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
+    pair(
+        trace(|t| {
+            t.frame("torch/utils/checkpoint.py(459): checkpoint", linear);
+            norm(t);
+        }),
+        trace(|t| {
+            linear(t);
+            t.frame("torch/autograd/grad_mode.py(120): decorate_context", norm);
+        }),
+    )
+}
+
+/// An op on one side only, with no op above it that both sides have.
+pub(super) fn nothing_in_common() -> PerSide<String> {
+    pair(
+        trace(|t| {
+            linear(t);
+            norm(t);
+        }),
+        trace(|t| {
+            linear(t);
+            norm(t);
+            t.op(Op::new("aten::nan_to_num").dims(&[&[32, 64]]), |t| {
+                t.leaf("aten::empty_like");
+                t.kernel("nan_to_num_kernel", 7.0);
+            });
+        }),
+    )
+}

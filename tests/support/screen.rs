@@ -1,0 +1,92 @@
+//! A comparison → one screen of text: the merged tree, the rows with their account, the notes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use tracetree::Side;
+use tracetree::analysis::{Analysis, Row};
+use tracetree::diff::Relation;
+use tracetree::report::{summarise, write_merged_tree};
+
+/// Columns of a screen.
+const WIDTH: usize = 110;
+/// Columns of the rows: sums and unions of µs, then where the row stands.
+const TITLES: [&str; 8] =
+    ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
+
+/// The whole comparison, as a snapshot holds it.
+///
+/// # Panics
+/// Never: it writes to memory.
+pub fn screen(analysis: &Analysis<'_>) -> String {
+    let mut text = merged_tree(analysis);
+    writeln!(text).expect(MEMORY);
+    write_line(&mut text, &TITLES.map(str::to_owned));
+    for row in analysis.rows() {
+        write_line(&mut text, &cells(analysis, row));
+    }
+    write_line(&mut text, &totals(analysis));
+    writeln!(text, "{}", relations(analysis)).expect(MEMORY);
+    for note in summarise(analysis).notes {
+        let side = note.side.unwrap_or("both");
+        writeln!(
+            text,
+            "note {} ({side}, {}): {}",
+            note.note.code, note.note.count, note.note.message
+        )
+        .expect(MEMORY);
+    }
+    text
+}
+
+const MEMORY: &str = "writing to memory does not fail";
+
+/// The merged tree, cut to the width of a screen.
+///
+/// # Panics
+/// Never: it writes to memory.
+pub fn merged_tree(analysis: &Analysis<'_>) -> String {
+    let mut bytes = Vec::new();
+    write_merged_tree(analysis, &mut bytes).expect(MEMORY);
+    let text = String::from_utf8(bytes).expect("the merged tree is UTF-8");
+    text.lines().map(|line| line.chars().take(WIDTH).collect::<String>() + "\n").collect()
+}
+
+fn cells(analysis: &Analysis<'_>, row: &Row) -> [String; 8] {
+    [
+        analysis.row_name(row),
+        row.time.baseline.to_string(),
+        row.time.candidate.to_string(),
+        row.busy.baseline.to_string(),
+        row.busy.candidate.to_string(),
+        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.to_string()),
+        row.presence().to_owned(),
+        analysis.lowest_common_name(row).to_owned(),
+    ]
+}
+
+fn totals(analysis: &Analysis<'_>) -> [String; 8] {
+    let totals = &analysis.account().totals;
+    let exact = if analysis.account().is_exact() { "exact" } else { "NOT exact" };
+    let [time1, time2] = Side::BOTH.map(|side| totals[side].time.to_string());
+    let [busy1, busy2] = Side::BOTH.map(|side| totals[side].busy.to_string());
+    ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
+}
+
+/// How many lines of the uid map have each relation.
+fn relations(analysis: &Analysis<'_>) -> String {
+    let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
+    for pair in analysis.diff().uid_map() {
+        *counts.entry(pair.relation).or_default() += 1;
+    }
+    let parts: Vec<String> =
+        counts.iter().map(|(relation, count)| format!("{count} {}", relation.label())).collect();
+    format!("uid map: {}", parts.join(", "))
+}
+
+fn write_line(text: &mut String, cells: &[String; 8]) {
+    let [name, sum1, sum2, busy1, busy2, step, presence, common] = cells;
+    let line = format!(
+        "{name:<34} {sum1:>8} {sum2:>8} {busy1:>8} {busy2:>8} {step:>5}  {presence:<12} {common}"
+    );
+    writeln!(text, "{}", line.trim_end()).expect(MEMORY);
+}

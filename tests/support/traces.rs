@@ -1,0 +1,121 @@
+//! The trace files that tests compare: pairs in `examples/traces`, and real ones where they are.
+
+use super::files::real_traces;
+use std::path::{Path, PathBuf};
+use tracetree::PerSide;
+
+/// A pair by the names of its two files.
+type Names = (&'static str, &'static str);
+
+/// Pairs in `examples/traces`, each with one known thing between its sides.
+const EXAMPLES: [Names; 3] = [
+    ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
+    ("cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"),
+    ("cnn.pt.trace.json.gz", "cnn_rerun.pt.trace.json.gz"),
+];
+
+/// One model on two platforms.
+const PLATFORMS: [Names; 3] = [
+    ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
+    ("mi300_h100/vit.mi300.json.gz", "mi300_h100/vit.h100.json.gz"),
+    ("mi300_h100/bert.mi300.json.gz", "mi300_h100/bert.h100.json.gz"),
+];
+
+/// One program before and after a change.
+const CHANGES: [Names; 12] = [
+    ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_rerun.pt.trace.json.gz"),
+    ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_extra_op.pt.trace.json.gz"),
+    ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_extra_layer.pt.trace.json.gz"),
+    ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_conv5x5.pt.trace.json.gz"),
+    ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_mem.pt.trace.json.gz"),
+    ("cpu/cnn_nostack.pt.trace.json.gz", "cpu/cnn_extra_op_nostack.pt.trace.json.gz"),
+    ("cpu/tfm.pt.trace.json.gz", "cpu/tfm_rerun.pt.trace.json.gz"),
+    ("cpu/tfm.pt.trace.json.gz", "cpu/tfm_unfused_qkv.pt.trace.json.gz"),
+    ("cpu/tfm.pt.trace.json.gz", "cpu/tfm_nostack.pt.trace.json.gz"),
+    ("old/resnet50_2021.num_workers_0.json.gz", "old/resnet50_2021.num_workers_4.json.gz"),
+    (
+        "old/resnet50_2021_array.num_workers_0.json.gz",
+        "old/resnet50_2021_array.num_workers_4.json.gz",
+    ),
+    ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
+];
+
+/// Traces that have no counterpart.
+const SINGLES: [&str; 9] = [
+    "training/resnet_act_checkpoint.mi300.json.gz",
+    "training/resnet50_ddp.a100.json.gz",
+    "inference/vllm_decode_graph.mi300.json.gz",
+    "inference/vllm_prefill_decode_piecewise.mi300.json.gz",
+    "inference/sglang_decode.mi300.json.gz",
+    "inference/vllm_eager.b200.json.gz",
+    "inference/torch_compile_triton.mi300.json.gz",
+    "odd/gpu_only.mi210.json.gz",
+    "odd/minitoy.mi250.json.gz",
+];
+
+/// Different programs, or the same in different phases: little is common.
+const UNLIKE: [Names; 6] = [
+    ("training/resnet50_ddp.a100.json.gz", "training/resnet_act_checkpoint.mi300.json.gz"),
+    (
+        "inference/vllm_decode_graph.mi300.json.gz",
+        "inference/vllm_prefill_decode_piecewise.mi300.json.gz",
+    ),
+    ("inference/vllm_eager.b200.json.gz", "inference/sglang_decode.mi300.json.gz"),
+    ("inference/torch_compile_triton.mi300.json.gz", "odd/gpu_only.mi210.json.gz"),
+    ("odd/minitoy.mi250.json.gz", "odd/u64_comms_id.json.gz"),
+    ("odd/ascend_trace_view.json.gz", "odd/minitoy.mi250.json.gz"),
+];
+
+/// The pairs in `examples/traces`.
+pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
+    pairs(&folder, &EXAMPLES)
+}
+
+/// Real pairs, and real traces against themselves; none, and a line on stderr, where
+/// `TRACETREE_TRACES` is not set.
+pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
+    let Some(folder) = folder_or_skip() else { return Vec::new() };
+    let mut all = pairs(&folder, &PLATFORMS);
+    all.extend(pairs(&folder, &CHANGES));
+    all.extend(SINGLES.map(|name| PerSide::new(folder.join(name), folder.join(name))));
+    all
+}
+
+/// Real pairs of which each side is a program of its own, changed or not; none, and a line on
+/// stderr, where `TRACETREE_TRACES` is not set.
+pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
+    let Some(folder) = folder_or_skip() else { return Vec::new() };
+    [&PLATFORMS[..], &CHANGES, &UNLIKE]
+        .into_iter()
+        .flat_map(|names| pairs(&folder, names))
+        .collect()
+}
+
+/// The pair of one model on MI300X and H100; `None`, and a line on stderr, where there is none.
+pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
+    let folder = folder_or_skip()?;
+    let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
+    Some(PerSide::new(path("mi300"), path("h100")))
+}
+
+/// The real trace of this name; `None`, and a line on stderr, where there are none.
+pub fn real(name: &str) -> Option<PathBuf> {
+    folder_or_skip().map(|folder| folder.join(name))
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn folder_or_skip() -> Option<PathBuf> {
+    let folder = real_traces();
+    if folder.is_none() {
+        eprintln!("skipped: TRACETREE_TRACES is not set");
+    }
+    folder
+}
+
+fn pairs(folder: &Path, names: &[Names]) -> Vec<PerSide<PathBuf>> {
+    names
+        .iter()
+        .map(|&(baseline, candidate)| PerSide::new(folder.join(baseline), folder.join(candidate)))
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! `report.xlsx`, read back: the same figures as in the CSV files, and names that are text.
+
+mod support;
+
+use calamine::{Data, Reader, Xlsx, open_workbook};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use support::reports::{HOSTILE, hostile_pair, model_pair, write};
+use tempfile::TempDir;
+use tracetree::PerSide;
+use tracetree::report::Emit;
+
+fn report(pair: &PerSide<String>) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write(pair, &folder.path().join("report"), &[Emit::Xlsx]).expect("a report");
+    folder
+}
+
+fn workbook(folder: &TempDir) -> Xlsx<std::io::BufReader<fs::File>> {
+    open_workbook(folder.path().join("report/report.xlsx")).expect("a workbook")
+}
+
+fn csv_rows(folder: &TempDir, name: &str) -> Vec<Vec<String>> {
+    let path = folder.path().join("report").join(name);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).expect("a table");
+    reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn a_sheet_that_explains_comes_first_and_then_every_table() {
+    let folder = report(&model_pair());
+    let mut book = workbook(&folder);
+    assert_eq!(book.sheet_names(), ["report", "diff_stats", "unique_args", "names", "kernels"]);
+    let cover = book.worksheet_range("report").expect("the first sheet");
+    let verdict = cover.get((0, 0)).expect("the first cell").to_string();
+    assert!(verdict.starts_with("trace2 takes 1."), "{verdict}");
+    let texts: Vec<String> = cover.used_cells().map(|(_, _, cell)| cell.to_string()).collect();
+    assert!(texts.iter().any(|text| text == "LAUNCH_NOT_CAPTURED"), "{texts:?}");
+}
+
+/// Whether a cell of the workbook says what the CSV file says.
+fn agrees(cell: Option<&Data>, text: &str) -> bool {
+    match cell {
+        Some(Data::Float(value)) => text.parse().is_ok_and(|number: f64| number == *value),
+        Some(Data::Int(value)) => text.parse().is_ok_and(|number: i64| number == *value),
+        Some(Data::String(shown)) => shown == text,
+        Some(Data::Empty) | None => text.is_empty(),
+        Some(_) => false,
+    }
+}
+
+#[test]
+fn every_cell_agrees_with_its_table() {
+    let folder = report(&model_pair());
+    let mut book = workbook(&folder);
+    for (sheet, file) in [
+        ("diff_stats", "diff_stats.csv"),
+        ("unique_args", "diff_stats_unique_args_summary.csv"),
+        ("names", "diff_stats_names_summary.csv"),
+        ("kernels", "diff_stats_kernels.csv"),
+    ] {
+        let range = book.worksheet_range(sheet).expect("a sheet");
+        let rows = csv_rows(&folder, file);
+        assert_eq!(range.height(), rows.len(), "{sheet}");
+        for (at, row) in rows.iter().enumerate() {
+            for (column, text) in row.iter().enumerate() {
+                let cell = range.get_value((at as u32, column as u32));
+                assert!(agrees(cell, text), "{sheet} {at} {column}: {cell:?} is not {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn times_are_numbers() {
+    let folder = report(&model_pair());
+    let range = workbook(&folder).worksheet_range("names").expect("a sheet");
+    let header: Vec<String> =
+        range.rows().next().expect("a header").iter().map(Data::to_string).collect();
+    for (column, title) in header.iter().enumerate().skip(1) {
+        for row in range.rows().skip(1) {
+            assert!(
+                matches!(row[column], Data::Float(_) | Data::Int(_)),
+                "{title}: {:?}",
+                row[column]
+            );
+        }
+    }
+}
+
+#[test]
+fn no_name_becomes_a_formula() {
+    let folder = report(&hostile_pair());
+    let mut book = workbook(&folder);
+    for sheet in book.sheet_names() {
+        let formulas = book.worksheet_formula(&sheet).expect("a sheet");
+        assert_eq!(formulas.used_cells().count(), 0, "{sheet}");
+    }
+    let names = book.worksheet_range("names").expect("a sheet");
+    let shown: Vec<String> = names.rows().map(|row| row[0].to_string()).collect();
+    assert!(shown.iter().any(|name| name == HOSTILE[2]), "{shown:?}");
+    assert!(shown.iter().any(|name| name == HOSTILE[0]), "{shown:?}");
+    assert!(shown.iter().all(|name| !name.contains('\u{1b}') && name.chars().count() <= 2_000));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let bytes =
+        || fs::read(report(&model_pair()).path().join("report/report.xlsx")).expect("a file");
+    assert!(bytes() == bytes());
+}
+
+#[test]
+fn libreoffice_opens_it_without_a_warning() {
+    let folder = report(&hostile_pair());
+    let run = Command::new("soffice")
+        .args(["--headless", "--convert-to", "ods", "--outdir"])
+        .arg(folder.path())
+        .arg(folder.path().join("report/report.xlsx"))
+        .env("HOME", folder.path())
+        .output();
+    let Ok(run) = run else {
+        use std::io::Write as _;
+        let _ =
+            writeln!(std::io::stderr(), "xlsx: no LibreOffice here: the conversion is not tested");
+        return;
+    };
+    let messages = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{messages}");
+    assert!(!messages.to_lowercase().contains("warn"), "{messages}");
+    assert!(Path::new(&folder.path().join("report.ods")).exists(), "nothing was converted");
+}
