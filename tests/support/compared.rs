@@ -45,7 +45,7 @@ pub fn compare_with<T>(
     options: AnalysisOptions,
     look: impl FnOnce(&Analysis<'_>) -> T,
 ) -> T {
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
     look(&Analysis::with_options(&diff, options))
 }
