@@ -1,11 +1,10 @@
-//! Two traces → their comparison, lent to a closure: each stage borrows from the one before it.
+//! Texts or files of two traces → their comparison with the default options, lent to a closure.
 
+use super::compare;
 use std::path::Path;
 use tracetree::PerSide;
-use tracetree::analysis::Analysis;
-use tracetree::diff::TraceDiff;
+use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::trace::{ReadOptions, Trace};
-use tracetree::tree::CallTree;
 
 /// Reads a trace from its text.
 ///
@@ -19,9 +18,9 @@ pub fn trace(name: &str, text: &str) -> Trace {
 ///
 /// # Panics
 /// If one of them is no trace.
-pub fn compare<T>(texts: PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
-    let names = PerSide::new("baseline", "candidate");
-    look_at(&PerSide::from_fn(|side| trace(names[side], &texts[side])), look)
+pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+    let PerSide { baseline, candidate } = texts;
+    compare::compare_json(baseline, candidate, AnalysisOptions::default(), look)
 }
 
 /// Compares two files.
@@ -32,11 +31,6 @@ pub fn compare_files<T>(
     paths: PerSide<impl AsRef<Path>>,
     look: impl FnOnce(&Analysis<'_>) -> T,
 ) -> T {
-    look_at(&paths.map(|path| Trace::read(path).expect("a readable trace")), look)
-}
-
-fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
-    let diff = TraceDiff::align(trees.as_ref());
-    look(&Analysis::new(&diff))
+    let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
+    compare::compare(&traces, AnalysisOptions::default(), look)
 }
