@@ -1,4 +1,74 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
+//!
+//! Two traces of the same work, before and after a change or on two platforms: *where does the GPU
+//! time differ, by how much, and what in the call stack is the reason?* Kernel names cannot tell,
+//! because the same op launches other kernels on another platform, in another version, or under a
+//! compiler. So both traces become call trees, the trees are aligned, and every microsecond of GPU
+//! time is accounted to the lowest op that both have.
+//!
+//! # A tour
+//!
+//! ```text
+//! file ─read─▶ Trace ─nest, link─▶ CallTree ┐
+//!                                           ├─align─▶ TraceDiff ─account─▶ Analysis ─render─▶ report
+//! file ─read─▶ Trace ─nest, link─▶ CallTree ┘
+//! ```
+//!
+//! The modules are the stages: [`trace`] → [`tree`] → [`diff`] → [`analysis`] → [`report`]. Each value
+//! borrows from the one before it and is complete when it exists; nothing changes its input, nothing
+//! prints.
+//!
+//! ```
+//! use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff, report};
+//!
+//! let before = Trace::read("examples/traces/resnet.rocm.json.gz")?;
+//! let after = Trace::read("examples/traces/resnet.cuda.json.gz")?;
+//! let trees = (CallTree::build(&before), CallTree::build(&after));
+//! let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
+//! let analysis = Analysis::new(&diff);
+//!
+//! // Where the time differs, largest baseline time first.
+//! let slowest = &analysis.by_name()[0];
+//! assert_eq!(slowest.name, "aten::convolution_backward");
+//! assert_eq!(slowest.time.candidate - slowest.time.baseline, tracetree::trace::Nanos(-1_448_771));
+//!
+//! // Every GPU event is in exactly one row, so the rows add up.
+//! assert!(analysis.account().is_exact());
+//!
+//! // The same files that the command line leaves.
+//! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
+//! let files = report::write_report(&analysis, &folder)?;
+//! assert!(files.contains(&"diff_stats.csv"));
+//! # std::fs::remove_dir_all(&folder).expect("the folder was written");
+//! # Ok::<(), tracetree::Error>(())
+//! ```
+//!
+//! # Which value answers what
+//!
+//! | question | ask |
+//! |---|---|
+//! | which events are in the file, what was odd about it | [`Trace::events`], [`Trace::notes`] |
+//! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`CallTree::step`] |
+//! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
+//! | which event of the other trace is this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
+//! | where do the traces part, and below which common node | [`TraceDiff::differences`] |
+//! | both trees in one | [`TraceDiff::merged`] |
+//! | where does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
+//! | what did an op become on each side | [`Analysis::lowerings`] |
+//! | do the rows add up | [`Analysis::account`] |
+//! | files for people and programs | [`report::write_report`], [`report::summarise`] |
+//!
+//! # Words and rules
+//!
+//! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences are
+//! candidate − baseline, ratios candidate / baseline, and undefined ratios are `None`. A
+//! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]). What is odd
+//! about the data is counted in notes; an [`Error`] names the file, the place in it and what to do.
+//!
+//! [`model`] stands beside the line: it compares the predicted trace of a performance model with a
+//! measured kernel profile.
+//!
+//! The command line is the feature `cli`, on by default; without it clap is not compiled.
 
 pub mod analysis;
 pub mod diff;
@@ -9,5 +79,22 @@ pub mod side;
 pub mod trace;
 pub mod tree;
 
+pub use analysis::Analysis;
+pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use side::{PerSide, Side};
+pub use trace::{Trace, Uid};
+pub use tree::CallTree;
+
+/// The documents, so that the Rust in them is compiled and run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/walkthrough.md")]
+    struct Walkthrough;
+    #[doc = include_str!("../docs/algorithm.md")]
+    struct Algorithm;
+    #[doc = include_str!("../docs/report.md")]
+    struct Report;
+}

@@ -2,42 +2,56 @@
 
 mod account;
 mod annotations;
+mod categories;
 mod comparability;
 mod figures;
+mod fusion;
 mod info;
 mod intervals;
+mod kernels;
 mod layers;
+mod options;
 mod phases;
 mod platform;
 mod rank_test;
 mod ranks;
 mod robust;
 mod rows;
+mod same_kernels;
 mod selection;
 mod sites;
+mod stacks;
 mod steps;
 mod summaries;
+mod tally;
 mod timeline;
 mod verdict;
 
 pub use account::{Account, Measure, Totals, ratio};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use categories::{Categories, Category, CategoryId, CategorySource, CategoryTable};
 pub use comparability::Comparability;
 pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
+pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use intervals::{busy_time, newly_busy};
+pub use kernels::{CategoryRow, KernelRow};
 pub use layers::{
     Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
     StackKind,
 };
+pub use options::AnalysisOptions;
 pub use phases::{Phase, Phases};
 pub use platform::{Platform, Vendor};
 pub use ranks::{CollectiveWait, Collectives, straggler};
 pub use rows::{Row, RowKind};
+pub use same_kernels::{SameKernelRow, SameKernels};
 pub use selection::{Selection, StepRange};
 pub use sites::{Repeats, Site, Verdicts};
+pub use stacks::PythonStack;
 pub use steps::{StepId, StepSpan, Steps};
 pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use tally::Tally;
 pub use verdict::{Judgement, Question, Thresholds, Verdict, Work, judge};
 
 use crate::diff::TraceDiff;
@@ -54,13 +68,19 @@ pub struct Analysis<'d> {
     /// Row of each accounted call; `u32::MAX` for all others.
     row_of: PerSide<Vec<u32>>,
     account: Account,
+    categories: CategoryTable,
+    options: AnalysisOptions,
     notes: Notes,
-    thresholds: Thresholds,
 }
 
 impl<'d> Analysis<'d> {
     /// Accounts the time of both traces.
     pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
+        Analysis::with_options(diff, AnalysisOptions::default())
+    }
+
+    /// Accounts the time of both traces, with options.
+    pub fn with_options(diff: &'d TraceDiff<'d>, options: AnalysisOptions) -> Analysis<'d> {
         let measure = Measure::of(diff);
         let (rows, row_of) = rows::assign(diff, measure);
         let account = Account::new(diff, measure, &rows);
@@ -71,19 +91,28 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        Analysis { diff, measure, rows, row_of, account, notes, thresholds: Thresholds::default() }
+        let categories = CategoryTable::new(diff, measure, &options.categories);
+        let mut analysis =
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes };
+        analysis.note_unclassified();
+        analysis
     }
 
     /// The same analysis with other thresholds for its verdicts.
     #[must_use]
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
-        self.thresholds = thresholds;
+        self.options.thresholds = thresholds;
         self
     }
 
     /// From where on a difference matters.
     pub fn thresholds(&self) -> &Thresholds {
-        &self.thresholds
+        &self.options.thresholds
+    }
+
+    /// The options that the analysis was made with.
+    pub fn options(&self) -> &AnalysisOptions {
+        &self.options
     }
 
     /// What was odd when the time was accounted.

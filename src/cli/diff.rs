@@ -7,7 +7,7 @@ use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::analysis::{Account, Analysis};
+use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
 use tracetree::diff::TraceDiff;
 use tracetree::report::{summarise, write_markdown, write_report_with};
 use tracetree::trace::Nanos;
@@ -32,6 +32,12 @@ pub(super) struct DiffArgs {
     /// Rows of the table that is printed.
     #[arg(long, value_name = "N", default_value_t = 15)]
     top: usize,
+    /// TOML file with rules for kinds of work, put before the built-in ones.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<PathBuf>,
+    /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv).
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stacks: usize,
     /// Exit with 1 if the structure of the traces differs.
     #[arg(long)]
     exit_code: bool,
@@ -93,6 +99,16 @@ impl Limit {
 }
 
 impl DiffArgs {
+    /// What the user chose about the analysis.
+    pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
+        let options =
+            AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        Ok(match &self.categories {
+            Some(path) => options.categories(Categories::extended(path)?),
+            None => options,
+        })
+    }
+
     /// Whether the user asked to be told of such a result by exit code.
     pub(super) fn is_failed(&self, account: &Account, points_of_difference: usize) -> bool {
         (self.exit_code && points_of_difference > 0)
@@ -116,11 +132,13 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let options = args.analysis_options()?;
     let traces = args.selection.cut(load::pair(paths, console)?)?;
     let (baseline, candidate) =
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
-    let analysis = Analysis::new(&diff).with_thresholds(args.selection.thresholds());
+    let analysis =
+        Analysis::with_options(&diff, options).with_thresholds(args.selection.thresholds());
     write_report_with(&analysis, &args.output, &args.emit.options())?;
     let summary = summarise(&analysis);
     let width = console.width();

@@ -19,6 +19,7 @@ use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 use outline::{ArgumentIds, Outline};
+use std::borrow::Cow;
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;
@@ -128,6 +129,13 @@ impl<'t> TraceDiff<'t> {
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
             tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
         })
+    }
+
+    /// Name of a call without what may differ between two runs of the same code: addresses, line
+    /// numbers, instance numbers, the vendor's prefix of runtime calls.
+    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'t, str> {
+        let tree = self.trees[side];
+        keys::normalise(tree.kind(call), tree.name(call))
     }
 
     /// Both trees in one.

@@ -6,7 +6,7 @@ use crate::side::Side;
 use crate::trace::Uid;
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 29] = [
+const COLUMNS: [&str; 30] = [
     "name",
     "input_shape_trace1",
     "input_shape_trace2",
@@ -29,6 +29,7 @@ const COLUMNS: [&str; 29] = [
     "diff",
     "ratio",
     "presence",
+    "category",
     "step",
     "nn_module",
     "lowest_common_ancestor_name",
@@ -58,6 +59,7 @@ fn cells(analysis: &Analysis<'_>, row: &Row, id: usize) -> Vec<String> {
     cells.push(row.difference().to_string());
     cells.push(optional_ratio(row.ratio()));
     cells.push(row.presence().to_owned());
+    cells.push(analysis.row_category(row).to_owned());
     cells.push(optional(analysis.step_of(row)));
     cells.push(analysis.module_of(row).to_owned());
     cells.push(analysis.lowest_common_name(row).to_owned());

@@ -5,6 +5,7 @@
 //! place when all of them are complete, so that a failed run leaves no half report. Files in the
 //! target that are not part of a report are left alone.
 
+mod categories_csv;
 mod csv_table;
 mod diff_stats;
 mod emit;
@@ -13,9 +14,11 @@ mod figure_cells;
 mod figures;
 mod flame;
 mod folder;
+mod fusion_csv;
 mod html;
 mod info;
 mod kernel_table;
+mod kernels_csv;
 mod labels;
 mod layer_op_table;
 mod layer_table;
@@ -26,10 +29,13 @@ mod perfetto;
 mod phase_table;
 mod prune;
 mod rank_table;
+mod same_kernels_csv;
+mod stacks_json;
 mod step_table;
 mod summaries;
 mod summary;
 mod sums;
+mod tally_cells;
 mod uid_table;
 mod verdict;
 mod verdict_summary;
@@ -61,7 +67,7 @@ struct ReportFile {
 }
 
 /// The files that every report has.
-const TABLES: [ReportFile; 13] = [
+const TABLES: [ReportFile; 18] = [
     file("merged_tree_output.txt", |analysis, _, out| merged_tree::write(analysis, out)),
     file("diff_stats.csv", |analysis, _, out| diff_stats::write(analysis, out)),
     file("diff_stats_unique_args_summary.csv", |analysis, _, out| {
@@ -69,6 +75,11 @@ const TABLES: [ReportFile; 13] = [
     }),
     file("diff_stats_names_summary.csv", |analysis, _, out| summaries::write_names(analysis, out)),
     file("diff_stats_kernels.csv", |analysis, _, out| kernel_table::write(analysis, out)),
+    file("categories.csv", |analysis, _, out| categories_csv::write(analysis, out)),
+    file("kernels.csv", |analysis, _, out| kernels_csv::write(analysis, out)),
+    file("same_kernels.csv", |analysis, _, out| same_kernels_csv::write(analysis, out)),
+    file("fusion.csv", |analysis, _, out| fusion_csv::write(analysis, out)),
+    file("stacks.json", |analysis, _, out| stacks_json::write(analysis, out)),
     file("uid_map.csv", |analysis, _, out| uid_table::write(analysis, out)),
     file("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
     file("steps.csv", |analysis, _, out| step_table::write(analysis, out)),

@@ -1,6 +1,7 @@
 //! [`Trace`] and a choice of its events → a trace of the chosen events alone, uids unchanged.
 
-use super::columns::{EventId, Sparse, Trace};
+use super::columns::{EventId, Trace};
+use super::sparse::Sparse;
 
 impl Trace {
     /// The trace with only the events for which `keep` holds. Uids, header and notes stay; event ids

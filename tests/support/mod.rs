@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod changes;
+pub mod compare;
 pub mod compared;
 pub mod files;
 pub mod find;

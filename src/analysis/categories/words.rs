@@ -1,0 +1,96 @@
+//! A name → its words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
+//!
+//! Words end at every character that is no letter or digit, between letters and digits, and where a
+//! new capitalised word begins. Patterns are cut the same way, so that they can be written as they
+//! stand in names, and match whole words only: `sort` is not in `resort`, nor `relu` in `prelude`.
+
+/// The words of a name, lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::analysis) struct Words(Vec<String>);
+
+impl Words {
+    pub(in crate::analysis) fn of(name: &str) -> Words {
+        let characters: Vec<char> = name.chars().collect();
+        let mut words = Vec::new();
+        let mut word = String::new();
+        for (at, &character) in characters.iter().enumerate() {
+            if starts_word(&characters, at) && !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            if character.is_alphanumeric() {
+                word.extend(character.to_lowercase());
+            }
+        }
+        if !word.is_empty() {
+            words.push(word);
+        }
+        Words(words)
+    }
+
+    pub(in crate::analysis) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(in crate::analysis) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the words of `part` stand here next to each other, in order.
+    pub(in crate::analysis) fn contain(&self, part: &Words) -> bool {
+        self.0.windows(part.len().max(1)).any(|window| window == part.0)
+    }
+
+    /// Whether all words of `part` stand here, in any order.
+    pub(in crate::analysis) fn contain_all(&self, part: &Words) -> bool {
+        part.0.iter().all(|word| self.0.contains(word))
+    }
+
+    /// Whether the first words are those of `part`.
+    pub(in crate::analysis) fn start_with(&self, part: &Words) -> bool {
+        self.0.starts_with(&part.0)
+    }
+}
+
+/// Whether a word ends before the character at `at`.
+fn starts_word(characters: &[char], at: usize) -> bool {
+    let (this, before) = (characters[at], at.checked_sub(1).map(|at| characters[at]));
+    let Some(before) = before else { return false };
+    if !this.is_alphanumeric() || !before.is_alphanumeric() {
+        return true;
+    }
+    if this.is_ascii_digit() != before.is_ascii_digit() {
+        return true;
+    }
+    // `softMax` → soft max, `KVCache` → kv cache.
+    let next_is_lower = characters.get(at + 1).is_some_and(|next| next.is_lowercase());
+    this.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_lower))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(name: &str) -> String {
+        Words::of(name).0.join(" ")
+    }
+
+    #[test]
+    fn words_end_at_marks_digits_and_capitals() {
+        assert_eq!(words("cunn_SoftMaxForward"), "cunn soft max forward");
+        assert_eq!(
+            words("cutlass_80_tensorop_s1688gemm_64x64"),
+            "cutlass 80 tensorop s 1688 gemm 64 x 64"
+        );
+        assert_eq!(words("PagedKVCacheKernel"), "paged kv cache kernel");
+        assert_eq!(words("aten::_foreach_add_"), "aten foreach add");
+        assert_eq!(words(""), "");
+    }
+
+    #[test]
+    fn only_whole_words_match() {
+        let name = Words::of("aten::scatter_add_");
+        assert!(name.contain(&Words::of("scatter")) && name.contain(&Words::of("scatter_add")));
+        assert!(!name.contain(&Words::of("scat")) && !name.contain(&Words::of("add_scatter")));
+        assert!(name.contain_all(&Words::of("add_scatter")) && name.start_with(&Words::of("aten")));
+    }
+}

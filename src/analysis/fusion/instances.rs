@@ -1,0 +1,213 @@
+//! Rows of the account → [`Instance`]s: the kernels of both sides at each lowest common node.
+
+use super::KernelChange;
+use super::explain;
+use crate::analysis::{Analysis, RowKind};
+use crate::diff::{MergedId, MergedNode};
+use crate::side::{PerSide, Side};
+use crate::trace::Category;
+use crate::tree::{CallId, CallKind};
+use std::collections::BTreeMap;
+
+/// A common node with kernels on both sides, or one stretch of what differs below it.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) node: MergedId,
+    pub(super) path: String,
+    /// Names of the ops that launch on each side, in order.
+    pub(super) ops: PerSide<Vec<String>>,
+    /// In the order of their launches.
+    pub(super) kernels: PerSide<Vec<CallId>>,
+    pub(super) change: KernelChange,
+}
+
+impl Instance {
+    pub(super) fn counts(&self) -> PerSide<usize> {
+        self.kernels.as_ref().map(Vec::len)
+    }
+}
+
+/// All instances, in the order of the merged tree.
+pub(super) fn find(analysis: &Analysis<'_>) -> Vec<Instance> {
+    let mut paths = Paths { analysis, known: BTreeMap::new() };
+    kernels_of_nodes(analysis)
+        .into_iter()
+        .filter_map(|((node, _), kernels)| {
+            let (kernels, change) = judge(analysis, kernels)?;
+            let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
+            Some(Instance { node, path: paths.of(node), ops, kernels, change })
+        })
+        .filter(|instance| {
+            // Below a bare thread all sorts of work meet: a mere count says nothing there.
+            instance.change != KernelChange::Count || !is_thread(analysis, instance.node)
+        })
+        .collect()
+}
+
+/// What the kernels of both sides at a node are to each other, with those that explain them.
+fn judge(
+    analysis: &Analysis<'_>,
+    kernels: PerSide<Vec<CallId>>,
+) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
+    match (kernels.baseline.as_slice(), kernels.candidate.as_slice()) {
+        ([], []) => None,
+        ([], only) => explain::absorbed(analysis, Side::Candidate, only),
+        (only, []) => explain::absorbed(analysis, Side::Baseline, only),
+        (_, _) => {
+            let change = explain::change(analysis, &kernels);
+            Some((kernels, change))
+        }
+    }
+}
+
+fn op_names(analysis: &Analysis<'_>, side: Side, kernels: &[CallId]) -> Vec<String> {
+    let mut calls: Vec<CallId> =
+        kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
+    calls.dedup();
+    calls.into_iter().map(|call| analysis.diff().plain_name(side, call).into_owned()).collect()
+}
+
+fn is_thread(analysis: &Analysis<'_>, node: MergedId) -> bool {
+    kind(analysis, node) == Some(CallKind::Thread)
+}
+
+fn kind(analysis: &Analysis<'_>, node: MergedId) -> Option<CallKind> {
+    let node = analysis.diff().merged().node(node);
+    Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
+}
+
+/// A lowest common node, and which of the stretches between its common children.
+type Place = (MergedId, u32);
+
+/// The kernels at each place, by launch.
+fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
+    let stretches = PerSide::from_fn(|side| stretches(analysis, side));
+    let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
+    for row in analysis.rows() {
+        // Kernels without a launch have a root in common, and no structure.
+        let Some(node) = row.lowest_common.filter(|_| row.kind != RowKind::Unlinked) else {
+            continue;
+        };
+        for side in Side::BOTH {
+            for &event in row.events[side].iter().filter(|&&event| is_kernel(analysis, side, event))
+            {
+                let stretch = stretch(analysis, &stretches[side], node, side, event);
+                nodes.entry((node, stretch)).or_default()[side].push(event);
+            }
+        }
+    }
+    for kernels in nodes.values_mut() {
+        // Calls are numbered in preorder, so in the order of the launches of a thread.
+        kernels.baseline.sort_unstable();
+        kernels.candidate.sort_unstable();
+    }
+    nodes
+}
+
+/// For each call, how many pairs with GPU work stand before it below the same node, in the order of
+/// its own side: pairs may stand in another order on the other side.
+///
+/// ```text
+/// forward
+/// ├── >> aten::mul        0
+/// ├── << triton_…         0
+/// ├── aten::mm
+/// └── >> aten::gelu       1
+/// ```
+fn stretches(analysis: &Analysis<'_>, side: Side) -> Vec<u32> {
+    let (diff, tree) = (analysis.diff(), analysis.tree(side));
+    let mut pairs_below = vec![0; diff.merged().len()];
+    let before = tree.calls().map(|call| {
+        let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
+        let before = pairs_below[parent.index()];
+        let runs = |side: Side, call| diff.tree(side).is_gpu_path(call);
+        let is_pair = diff.relation(side, call).is_common()
+            && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner));
+        pairs_below[parent.index()] += u32::from(is_pair && runs(side, call));
+        before
+    });
+    before.collect()
+}
+
+/// The stretch below a frame or thread that an event stands in; all of an op is one stretch.
+fn stretch(
+    analysis: &Analysis<'_>,
+    stretches: &[u32],
+    node: MergedId,
+    side: Side,
+    event: CallId,
+) -> u32 {
+    if !matches!(kind(analysis, node), Some(CallKind::Frame | CallKind::Thread)) {
+        return 0;
+    }
+    let merged = analysis.diff().merged();
+    let mut below = merged.of(side, event);
+    while let Some(parent) = merged.parent(below) {
+        if parent == node {
+            let call = merged.node(below).call(side);
+            return call.map_or(0, |call| stretches[call.index()]);
+        }
+        below = parent;
+    }
+    0
+}
+
+/// Whether an event is a kernel and neither copies nor sets memory.
+pub(super) fn is_kernel(analysis: &Analysis<'_>, side: Side, event: CallId) -> bool {
+    let tree = analysis.tree(side);
+    let kind = tree.event(event).map(|event| tree.trace().category(event));
+    kind == Some(Category::Kernel)
+        && !matches!(analysis.category_name(side, event), "memcpy" | "memset")
+}
+
+/// Finds the path of a node from those of the nodes above.
+struct Paths<'a, 'd> {
+    analysis: &'a Analysis<'d>,
+    known: BTreeMap<MergedId, String>,
+}
+
+impl Paths<'_, '_> {
+    /// Modules and ops above the node, then the node itself, joined by ` / `.
+    fn of(&mut self, node: MergedId) -> String {
+        if let Some(path) = self.known.get(&node) {
+            return path.clone();
+        }
+        let mut names = vec![self.name(node).unwrap_or_default()];
+        let mut above = self.analysis.diff().merged().parent(node);
+        while let Some(id) = above {
+            names.extend(self.name(id).filter(|_| self.is_landmark(id)));
+            above = self.analysis.diff().merged().parent(id);
+        }
+        names.reverse();
+        let path = names.join(" / ");
+        self.known.insert(node, path.clone());
+        path
+    }
+
+    /// Name of a pair without what differs between its instances. One-sided calls are no part of a
+    /// path: they are what differs.
+    fn name(&self, node: MergedId) -> Option<String> {
+        let diff = self.analysis.diff();
+        if is_thread(self.analysis, node) {
+            return Some("thread".to_owned());
+        }
+        let MergedNode::Both(baseline, candidate) = diff.merged().node(node) else { return None };
+        let names = [
+            diff.plain_name(Side::Baseline, baseline),
+            diff.plain_name(Side::Candidate, candidate),
+        ]
+        .map(|name| name.strip_prefix("nn.Module: ").unwrap_or(&name).to_owned());
+        match &names {
+            [a, b] if a == b => Some(a.clone()),
+            _ => None,
+        }
+    }
+
+    fn is_landmark(&self, node: MergedId) -> bool {
+        let Some(call) = self.analysis.diff().merged().node(node).call(Side::Baseline) else {
+            return false;
+        };
+        let tree = self.analysis.tree(Side::Baseline);
+        tree.is_module(call) || tree.kind(call) == CallKind::Op
+    }
+}

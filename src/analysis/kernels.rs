@@ -1,0 +1,144 @@
+//! The accounted events → groups: by kind of work and phase, and by kernel under its op.
+
+use super::{Analysis, Category, CategoryId, Judgement, Phase, Phases, Row, Tally};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// All events of one kind of work in one phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CategoryRow {
+    /// The kind of work.
+    pub category: CategoryId,
+    /// The phase in which they were launched.
+    pub phase: Phase,
+    /// The events.
+    pub tally: Tally,
+}
+
+/// All events of one name, kind of work and launching op.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelRow {
+    /// Name of the events.
+    pub kernel: String,
+    /// The kind of work, and what it was decided by.
+    pub category: Category,
+    /// Name of the nearest op above; empty where there is none.
+    pub op: String,
+    /// The events.
+    pub tally: Tally,
+}
+
+impl Analysis<'_> {
+    /// The events by kind of work and phase, most time of both sides first, then by name.
+    pub fn by_category(&self) -> Vec<CategoryRow> {
+        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
+        for (side, event) in self.accounted() {
+            let key = (self.category(side, event).id, phases[side].phase(event));
+            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
+        }
+        let mut rows: Vec<CategoryRow> = groups
+            .into_iter()
+            .map(|((category, phase), tally)| CategoryRow { category, phase, tally })
+            .collect();
+        rows.sort_by_cached_key(|row| {
+            let name = self.options().categories.name(row.category).to_owned();
+            (most_time_first(&row.tally), name, row.phase)
+        });
+        rows
+    }
+
+    /// The events by name, kind of work and launching op, most time of both sides first.
+    pub fn by_kernel(&self) -> Vec<KernelRow> {
+        let mut groups: BTreeMap<(&str, &str, Category), Tally> = BTreeMap::new();
+        for (side, event) in self.accounted() {
+            let tree = self.tree(side);
+            let op = self.op_of(side, event).map_or("", |op| tree.name(op));
+            let key = (tree.name(event), op, self.category(side, event));
+            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
+        }
+        let mut rows: Vec<KernelRow> = groups
+            .into_iter()
+            .map(|((kernel, op, category), tally)| KernelRow {
+                kernel: kernel.to_owned(),
+                category,
+                op: op.to_owned(),
+                tally,
+            })
+            .collect();
+        // The sort is stable: of equal times, by name, op and category.
+        rows.sort_by_cached_key(|row| most_time_first(&row.tally));
+        rows
+    }
+
+    /// Time of each side that no evidence assigns a category to.
+    pub fn unclassified(&self) -> PerSide<Nanos> {
+        let mut time = PerSide::default();
+        for (side, event) in self.accounted() {
+            if self.category(side, event).id == CategoryId::UNCLASSIFIED {
+                time[side] += self.time_of(side, event);
+            }
+        }
+        time
+    }
+
+    /// Judges tallies that together hold every accounted event once: what the repeats support.
+    pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
+        let mut groups = PerSide::from_fn(|side| vec![usize::MAX; self.tree(side).len()]);
+        for (at, tally) in tallies.iter().enumerate() {
+            for side in Side::BOTH {
+                for &event in &tally.events[side] {
+                    groups[side][event.index()] = at;
+                }
+            }
+        }
+        self.judge_groups(tallies.len(), |side, event| groups[side][event.index()])
+    }
+
+    pub(super) fn note_unclassified(&mut self) {
+        let unclassified = |&(side, event): &(Side, CallId)| {
+            self.category(side, event).id == CategoryId::UNCLASSIFIED
+        };
+        let events = self.accounted().filter(unclassified).count() as u64;
+        let (time, totals) = (self.unclassified(), self.account().totals);
+        let share =
+            |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
+        let message = format!(
+            "{events} events ({:.2} % of the time of trace1, {:.2} % of trace2) are of no known kind of work",
+            share(Side::Baseline),
+            share(Side::Candidate)
+        );
+        let hint = "name their kernels or ops in a file for --categories";
+        self.notes.add("UNCLASSIFIED", events, hint, || message);
+    }
+
+    /// Name of the kind of work that most of a row's time is.
+    pub fn row_category(&self, row: &Row) -> &str {
+        let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                *times.entry(self.category(side, event).id).or_default() +=
+                    self.time_of(side, event);
+            }
+        }
+        // Of equal times the category that stands first.
+        let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
+        most.map_or("", |(id, _)| self.options().categories.name(id))
+    }
+
+    /// Every accounted event once: row by row, baseline first.
+    pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
+        self.rows().iter().flat_map(|row| {
+            Side::BOTH
+                .into_iter()
+                .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)))
+        })
+    }
+}
+
+pub(super) fn most_time_first(tally: &Tally) -> Reverse<Nanos> {
+    Reverse(tally.total(Side::Baseline) + tally.total(Side::Candidate))
+}

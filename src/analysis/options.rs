@@ -1,0 +1,38 @@
+//! What a user may choose about an analysis.
+
+use super::{Categories, Thresholds};
+
+/// How the time of two traces is told apart.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct AnalysisOptions {
+    /// The rules that tell what kind of work an event is.
+    pub categories: Categories,
+    /// How many distinct Python stacks are listed for each op and kernel; 0 lists none.
+    pub stacks: usize,
+    /// From where on a difference matters.
+    pub thresholds: Thresholds,
+}
+
+impl AnalysisOptions {
+    /// With these category rules.
+    #[must_use]
+    pub fn categories(mut self, categories: Categories) -> Self {
+        self.categories = categories;
+        self
+    }
+
+    /// With this many Python stacks for each op and kernel.
+    #[must_use]
+    pub fn stacks(mut self, stacks: usize) -> Self {
+        self.stacks = stacks;
+        self
+    }
+
+    /// With these thresholds for verdicts.
+    #[must_use]
+    pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
+    }
+}

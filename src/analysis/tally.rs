@@ -1,0 +1,120 @@
+//! Events of one group → count, total, mean, extremes and median of their times on each side.
+
+use super::account::ratio;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+
+/// The accounted events of one line of a table, on each side, with their times.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// The events, in the order in which they were added.
+    pub events: PerSide<Vec<CallId>>,
+    /// Their times, in the same order.
+    pub times: PerSide<Vec<Nanos>>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, side: Side, event: CallId, time: Nanos) {
+        self.events[side].push(event);
+        self.times[side].push(time);
+    }
+
+    /// Whether neither side has an event.
+    pub fn is_empty(&self) -> bool {
+        Side::BOTH.iter().all(|&side| self.events[side].is_empty())
+    }
+
+    /// Number of events.
+    pub fn count(&self, side: Side) -> usize {
+        self.events[side].len()
+    }
+
+    /// Sum of the times.
+    pub fn total(&self, side: Side) -> Nanos {
+        self.times[side].iter().copied().sum()
+    }
+
+    /// Sums of both sides.
+    pub fn totals(&self) -> PerSide<Nanos> {
+        PerSide::from_fn(|side| self.total(side))
+    }
+
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.total(Side::Candidate) - self.total(Side::Baseline)
+    }
+
+    /// Candidate / baseline of the totals; `None` where one of them is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        ratio(self.totals())
+    }
+
+    /// Mean time in µs; `None` without events.
+    pub fn mean_us(&self, side: Side) -> Option<f64> {
+        let count = self.count(side);
+        (count > 0).then(|| self.total(side).as_micros() / count as f64)
+    }
+
+    /// Candidate / baseline of the mean times; `None` where undefined.
+    pub fn mean_ratio(&self) -> Option<f64> {
+        let mean = |side| self.mean_us(side).filter(|&mean| mean > 0.0);
+        Some(mean(Side::Candidate)? / mean(Side::Baseline)?)
+    }
+
+    /// Shortest time.
+    pub fn min(&self, side: Side) -> Option<Nanos> {
+        self.times[side].iter().copied().min()
+    }
+
+    /// Longest time.
+    pub fn max(&self, side: Side) -> Option<Nanos> {
+        self.times[side].iter().copied().max()
+    }
+
+    /// Median time in µs: of an even number of events the mean of the middle two.
+    pub fn median_us(&self, side: Side) -> Option<f64> {
+        let mut times = self.times[side].clone();
+        times.sort_unstable();
+        let middle = times.len() / 2;
+        let upper = times.get(middle)?.as_micros();
+        let lower =
+            if times.len().is_multiple_of(2) { times[middle - 1].as_micros() } else { upper };
+        Some((lower + upper) / 2.0)
+    }
+
+    /// `both`, `trace1_only` or `trace2_only`, by which side has events.
+    pub fn presence(&self) -> &'static str {
+        match (self.count(Side::Baseline), self.count(Side::Candidate)) {
+            (0, 1..) => "trace2_only",
+            (1.., 0) => "trace1_only",
+            (0, 0) | (1.., 1..) => "both",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_counts_each_side_for_itself() {
+        let mut tally = Tally::default();
+        for time in [4_000, 1_000, 2_000, 3_000] {
+            tally.add(Side::Baseline, CallId(1), Nanos(time));
+        }
+        assert_eq!(tally.presence(), "trace1_only");
+        assert_eq!(
+            (tally.mean_us(Side::Baseline), tally.median_us(Side::Baseline)),
+            (Some(2.5), Some(2.5))
+        );
+        assert_eq!(
+            (tally.min(Side::Baseline), tally.max(Side::Baseline)),
+            (Some(Nanos(1_000)), Some(Nanos(4_000)))
+        );
+        assert_eq!((tally.ratio(), tally.median_us(Side::Candidate)), (None, None));
+        tally.add(Side::Candidate, CallId(1), Nanos(5_000));
+        assert_eq!((tally.difference(), tally.ratio()), (Nanos(-5_000), Some(0.5)));
+        assert_eq!((tally.mean_ratio(), tally.median_us(Side::Candidate)), (Some(2.0), Some(5.0)));
+    }
+}
