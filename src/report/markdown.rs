@@ -4,7 +4,7 @@ use super::facets;
 use super::figures::{Unit, one_line, shorten, times};
 use super::labels::node_name;
 use super::summary::{Summary, largest_names, summarise};
-use super::verdict::sentence;
+use super::verdict::{evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
@@ -30,7 +30,7 @@ pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) ->
     let summary = summarise(analysis);
     let mut text = head(analysis, &summary, unit);
     let mut left_out = false;
-    let mut sections = vec![names(analysis, top, unit), notes(&summary)];
+    let mut sections = vec![names(analysis, top, unit), notes(&summary), changes(&summary, unit)];
     sections.extend(charts(analysis, unit));
     sections.extend([rows(analysis, unit), points(analysis)]);
     for section in sections {
@@ -78,6 +78,10 @@ fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
         summary.trace2.accounted_events,
         summary.points_of_difference,
     );
+    let _ = writeln!(text, "Verdict: {}.", evidence(&summary.verdict));
+    if !summary.comparable {
+        text.push_str("\n**These traces are not of the same work, see the warnings.**\n");
+    }
     text
 }
 
@@ -148,6 +152,35 @@ fn notes(summary: &Summary) -> String {
         let _ = writeln!(text, "- `{}`{side}: {message}{hint}", note.note.code);
     }
     text
+}
+
+/// The places that changed as far as the repeats support it.
+fn changes(summary: &Summary, unit: Unit) -> String {
+    if summary.verdict.largest_changes.is_empty() {
+        return String::new();
+    }
+    let mut text = details_head(&format!("{} places changed", summary.verdict.changes));
+    let label = unit.label();
+    let _ = writeln!(
+        text,
+        "| place | verdict | trace1 {label} | trace2 {label} | difference | ratio |"
+    );
+    text.push_str("|---|---|---:|---:|---:|---:|\n");
+    for change in &summary.verdict.largest_changes {
+        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
+        let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+        let modules = [&change.module_trace1, &change.module_trace2];
+        let module = modules.into_iter().find(|module| !module.is_empty());
+        let place = module.map_or_else(String::new, |module| format!(" in {}", code(module)));
+        let _ = writeln!(
+            text,
+            "| {}{place} | {} | {} |",
+            code(&change.name),
+            change.verdict,
+            figures(unit, time)
+        );
+    }
+    text + DETAILS_END
 }
 
 fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
