@@ -276,6 +276,6 @@ mod tests {
             fit("evaluate: MiopenBatchNormBackward0 | evaluate: CudnnBatchNormBackward0", 43);
         assert_eq!(text, "evaluat…ormBackward0 | evaluat…ormBackward0");
         assert_eq!(fit("short | a long name with many words", 20), "short | a lo…y words");
-        assert_eq!(fit("a name\nof two lines", 12), "a na… lines");
+        assert_eq!(fit("a name\nof two lines", 12), "a na…o lines");
     }
 }

@@ -103,10 +103,10 @@ fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
     )
 }
 
-fn table_head(title: &str, unit: Unit) -> String {
+fn table_head(title: &str, counted: &str, unit: Unit) -> String {
     let label = unit.label();
     format!(
-        "| {title} | rows | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+        "| {title} | {counted} | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
     )
 }
 
@@ -117,7 +117,7 @@ fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
         text.push_str("None: the times of all rows are equal.\n");
         return text;
     }
-    text.push_str(&table_head("name", unit));
+    text.push_str(&table_head("name", "rows", unit));
     for group in names.iter().take(top) {
         let _ = writeln!(
             text,
@@ -187,14 +187,18 @@ fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
     facets::of(analysis)
         .into_iter()
         .map(|facet| {
-            let groups = facet.groups(analysis);
+            let groups = &facet.groups;
             let mut text = details_head(&format!("By {}", facet.title));
-            text.push_str(&table_head(facet.title, unit));
+            text.push_str(&table_head(facet.title, "events", unit));
             for group in groups.iter().take(GROUPS) {
                 let label =
                     if group.value.is_empty() { "(none)".to_owned() } else { code(&group.value) };
-                let _ =
-                    writeln!(text, "| {label} | {} | {} |", group.rows, figures(unit, group.time));
+                let _ = writeln!(
+                    text,
+                    "| {label} | {} | {} |",
+                    group.events,
+                    figures(unit, group.time)
+                );
             }
             if groups.len() > GROUPS {
                 let _ = writeln!(text, "\n… and {} more.", groups.len() - GROUPS);

@@ -77,7 +77,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
         inputs: Side::BOTH.map(|side| overview::input(analysis, side)),
         totals: overview::totals(analysis, unit),
         segments: overview::segments(analysis, unit),
-        charts: facets.iter().map(|facet| charts::chart(analysis, facet, unit)).collect(),
+        charts: facets.iter().map(|facet| charts::chart(facet, unit)).collect(),
         left_out,
         row_count: analysis.rows().len(),
         node_count: analysis.diff().merged().len(),

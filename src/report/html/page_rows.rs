@@ -74,7 +74,7 @@ impl PageRows {
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
-                column.value.push(texts.id(&facet.values[id].text));
+                column.value.push(texts.id(&facet.values[id]));
             }
         }
         rows
