@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::json;
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
 use tracetree::analysis::Comparability;
@@ -24,7 +24,7 @@ fn build(batch: i64, kind: &str) -> TraceBuilder {
 }
 
 fn checked(one: TraceBuilder, two: TraceBuilder) -> Comparability {
-    compare(PerSide::new(one.json(), two.json()), |analysis| analysis.comparability())
+    compare_texts(&PerSide::new(one.json(), two.json()), |analysis| analysis.comparability())
 }
 
 fn codes(found: &Comparability) -> Vec<String> {

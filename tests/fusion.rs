@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
 use tracetree::analysis::{FusionRow, KernelChange};
@@ -23,7 +23,7 @@ fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
 
 fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
     let texts = PerSide::new(baseline.to_owned(), candidate.to_owned());
-    compare(texts, |analysis| analysis.fusions())
+    compare_texts(&texts, |analysis| analysis.fusions())
 }
 
 /// The only row, as one line.

@@ -14,7 +14,7 @@ use tracetree::{PerSide, Side};
 
 fn check(paths: PerSide<&std::path::Path>) {
     let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let trees = traces.as_ref().map(CallTree::build);
     for side in Side::BOTH {
         identity(&trees[side]);
     }
@@ -147,7 +147,7 @@ fn report_bytes(paths: PerSide<&std::path::Path>, threads: usize) -> Vec<(String
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     pool.install(|| {
         let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
-        let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+        let trees = traces.as_ref().map(CallTree::build);
         let diff = TraceDiff::align(trees.as_ref());
         write_report(&Analysis::new(&diff), &target).expect("a writable folder");
     });

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
 use tracetree::analysis::{Analysis, LayerPairs, PlacePair, StackKind};
@@ -63,7 +63,7 @@ fn rows(analysis: &Analysis<'_>) -> Vec<Shown> {
 #[test]
 fn blocks_are_layers_and_embeddings_are_not() {
     let text = model(&[10.0, 11.0]);
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let expected: Vec<Shown> = vec![
             ("pre".to_owned(), None, None, [270.0, 270.0]),
             ("Block".to_owned(), Some(0), Some(0), [40.0, 40.0]),
@@ -79,7 +79,7 @@ fn blocks_are_layers_and_embeddings_are_not() {
 #[test]
 fn a_layer_that_one_side_has_alone_stands_alone() {
     let (one, two) = (model(&[10.0, 30.0]), model(&[10.0, 20.0, 30.0]));
-    compare(PerSide::new(one, two), |analysis| {
+    compare_texts(&PerSide::new(one, two), |analysis| {
         let layers: Vec<Shown> =
             rows(analysis).into_iter().filter(|row| row.0.starts_with("Block")).collect();
         let both = layers.iter().filter(|row| row.1.is_some() && row.2.is_some()).count();
@@ -93,7 +93,7 @@ fn one_slow_layer_stands_out_on_its_side() {
     let even = [10.0; 8];
     let mut slow = even;
     slow[5] = 14.0;
-    compare(PerSide::new(model(&even), model(&slow)), |analysis| {
+    compare_texts(&PerSide::new(model(&even), model(&slow)), |analysis| {
         let pairs = LayerPairs::of(analysis);
         let out: Vec<_> = analysis
             .layer_rows(&pairs)
@@ -108,7 +108,7 @@ fn one_slow_layer_stands_out_on_its_side() {
 #[test]
 fn the_ops_of_a_layer_are_averaged_by_their_place() {
     let text = model(&[10.0, 20.0]);
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let pairs = LayerPairs::of(analysis);
         let ops: Vec<_> = analysis
             .layer_op_rows(&pairs)
@@ -149,7 +149,7 @@ fn backward_work_belongs_to_the_layer_of_its_forward_op() {
             });
         })
         .json();
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let times: Vec<(Option<u32>, f64)> =
             rows(analysis).into_iter().map(|row| (row.1, row.3[0])).collect();
         let expected =
@@ -182,7 +182,7 @@ fn a_graph_replay_has_the_layers_that_its_kernels_repeat() {
             });
         })
         .json();
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let pairs = LayerPairs::of(analysis);
         let stacks = pairs.layers(Side::Baseline).stacks();
         assert_eq!((stacks.len(), stacks[0].kind), (1, StackKind::Graph));

@@ -32,7 +32,7 @@ fn micros(rows: &[StepRow], side: Side) -> Vec<f64> {
 fn work_belongs_to_the_step_that_launched_it() {
     // The first kernel runs far beyond the three steps of the host.
     let text = steps(&[5000.0, 10.0, 20.0]);
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.step_rows();
         assert_eq!(micros(&rows, Side::Baseline), [5000.0, 10.0, 20.0]);
         assert!(rows.iter().all(|row| row.figures.baseline.launches == 1));
@@ -48,7 +48,7 @@ fn steps_pair_by_position_and_what_is_left_over_stays() {
             t.op("aten::add", |t| t.kernel("late", 3.0));
         })
         .unlinked_kernel("early", 4.0);
-    compare(PerSide::new(one.json(), steps(&[11.0])), |analysis| {
+    compare_texts(&PerSide::new(one.json(), steps(&[11.0])), |analysis| {
         let rows = analysis.step_rows();
         let places: Vec<bool> =
             rows.iter().map(|row| matches!(row.place, StepPlace::Step(_))).collect();
@@ -70,7 +70,7 @@ fn idle_time_goes_to_the_work_that_was_waited_for() {
             step(t, 1, 10.0);
         })
         .json();
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.step_rows();
         let idle: Vec<f64> = rows.iter().map(|row| row.figures.baseline.idle.as_micros()).collect();
         assert!(idle[0] < 50.0 && idle[1] > 480.0, "{idle:?}");
@@ -91,7 +91,7 @@ fn communication_is_exposed_only_where_nothing_computes() {
             });
         })
         .json();
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let figures = analysis.step_rows()[0].figures.baseline;
         assert_eq!(figures.communication, Nanos(300_000));
         assert!(figures.exposed_communication < figures.communication);
@@ -139,7 +139,7 @@ fn tokens_are_counted_where_the_annotation_tells_them() {
             }
         })
         .json();
-    compare(PerSide::new(text.clone(), text), |analysis| {
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.phase_rows();
         assert_eq!(rows.len(), 1);
         let figures = rows[0].figures.baseline;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::splitmix::SplitMix;
 use support::trace_builder::{Op, TraceBuilder};
 use support::traces;
@@ -34,7 +34,7 @@ fn noisy(seed: u64, middle: f64, count: usize) -> Vec<f64> {
 }
 
 fn verdicts(one: String, two: String) -> Verdicts {
-    compare(PerSide::new(one, two), |analysis| analysis.verdicts(&Thresholds::default()))
+    compare_texts(&PerSide::new(one, two), |analysis| analysis.verdicts(&Thresholds::default()))
 }
 
 fn of<'a>(verdicts: &'a Verdicts, name: &str) -> &'a tracetree::analysis::Site {
@@ -106,7 +106,7 @@ fn calls_are_the_repeats_of_a_single_step() {
 #[test]
 fn thresholds_are_the_users() {
     let texts = PerSide::new(steps(&noisy(1, 100.0, 10)), steps(&noisy(2, 115.0, 10)));
-    compare(texts, |analysis| {
+    compare_texts(&texts, |analysis| {
         let judged = |thresholds: Thresholds| {
             of(&analysis.verdicts(&thresholds), "aten::mm").judgement.verdict
         };

@@ -21,6 +21,9 @@ const FIGURES: usize = 48;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
+/// One of the totals of a side.
+type Pick = fn(&Totals) -> Nanos;
+
 /// Writes the summary for a terminal of `width` columns.
 pub(super) fn text(
     analysis: &Analysis<'_>,
@@ -71,7 +74,7 @@ impl Screen<'_, '_> {
             _ => "GPU time",
         };
         self.heading(title)?;
-        let parts: [(&str, fn(&Totals) -> Nanos); 4] = [
+        let parts: [(&str, Pick); 4] = [
             ("total", |totals| totals.time),
             ("busy (union)", |totals| totals.busy),
             ("launch not in trace", |totals| totals.unlinked),
@@ -138,8 +141,9 @@ impl Screen<'_, '_> {
             let module = modules.into_iter().find(|module| !module.is_empty());
             let place = module.map_or_else(String::new, |module| format!(" in {module}"));
             let time = self.unit.show_signed(Nanos((change.difference_us * 1e3).round() as i64));
-            let line = format!("  {:<6} {time:>12}  {}{place}", change.verdict, change.name);
-            writeln!(self.out, "{}", fit(&line, self.width))?;
+            let figures = format!("  {:<6} {time:>12}  ", change.verdict);
+            let room = self.width.saturating_sub(figures.chars().count());
+            writeln!(self.out, "{figures}{}", fit(&format!("{}{place}", change.name), room))?;
         }
         Ok(())
     }

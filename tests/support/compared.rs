@@ -19,17 +19,9 @@ pub fn trace(name: &str, text: &str) -> Trace {
 ///
 /// # Panics
 /// If one of them is no trace.
-pub fn compare<T>(texts: PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
     let names = PerSide::new("baseline", "candidate");
     look_at(&PerSide::from_fn(|side| trace(names[side], &texts[side])), look)
-}
-
-/// Like [`compare`], by reference.
-///
-/// # Panics
-/// If one of them is no trace.
-pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
-    compare(texts.clone(), look)
 }
 
 /// Compares two files.

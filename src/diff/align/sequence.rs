@@ -66,7 +66,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     }
     let (a, b) = (front..n - back, front..m - back);
     if !a.is_empty() && !b.is_empty() {
-        let corridor = corridor(compare, a.clone(), b.clone());
+        let corridor = corridor(compare, a, b);
         aligned.cut_blocks = corridor.cut_blocks;
         let inner = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
         let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
