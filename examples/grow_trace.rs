@@ -142,8 +142,8 @@ fn events_range(text: &[u8]) -> Option<Range<usize>> {
     };
     let open = start + text[start..].iter().position(|&b| b == b'[')?;
     let mut depth = 0;
-    let mut tokens = Tokens { text, at: open };
-    while let Some(token) = tokens.next() {
+    let tokens = Tokens { text, at: open };
+    for token in tokens {
         match text[token.start] {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,

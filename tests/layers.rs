@@ -52,7 +52,11 @@ fn rows(analysis: &Analysis<'_>) -> Vec<Shown> {
     let shown = analysis.layer_rows(&pairs).into_iter().map(|row| {
         let name = match row.place {
             PlacePair::Layer { .. } => pairs.stack_name(row.place),
-            other => other.label().to_owned(),
+            other @ (PlacePair::Pre
+            | PlacePair::Between
+            | PlacePair::Post
+            | PlacePair::NoLayers
+            | PlacePair::NotCaptured) => other.label().to_owned(),
         };
         let time = Side::BOTH.map(|side| row.time[side].as_micros());
         (name, layer(row.place, Side::Baseline), layer(row.place, Side::Candidate), time)

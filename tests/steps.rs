@@ -2,9 +2,12 @@
 
 mod support;
 
-use support::compared::{compare, compare_files, trace};
+use support::compared::{compare_files, compare_texts, trace};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
+use tracetree::analysis::Phase::{
+    Decode, Mixed, Prefill, TrainBackward, TrainForward, TrainOptimizer, Unknown,
+};
 use tracetree::analysis::{Analysis, Figures, Phase, Phases, Selection, StepPlace, StepRow};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
@@ -126,7 +129,6 @@ fn an_inference_engine_names_its_phases() {
         .thread("another", |t| t.idle(1.0))
         .json();
     let names = ["prefill_kernel", "decode_kernel", "mixed_kernel", "other_kernel", "a"];
-    use Phase::{Decode, Mixed, Prefill, Unknown};
     assert_eq!(phases_of(&text, &names), [Prefill, Decode, Mixed, Unknown, Prefill]);
 }
 
@@ -177,7 +179,6 @@ fn training_tells_its_phases_without_annotations() {
         "recomputed",
         "backward_kernel",
     ];
-    use Phase::{TrainBackward, TrainForward, TrainOptimizer, Unknown};
     let expected =
         [TrainForward, TrainForward, Unknown, TrainOptimizer, TrainBackward, TrainBackward];
     assert_eq!(phases_of(&text, &names), expected);
