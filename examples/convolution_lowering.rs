@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = ReadOptions::default();
     let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
     let traces = read_pair(paths, PerSide::new(&options, &options))?;
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
     let analysis = Analysis::new(&diff);
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::find::{rows, time};
 use support::phenomena::{ALL, Phenomenon};
 use support::trace_builder::{Op, TraceBuilder};
@@ -94,7 +94,7 @@ fn a_renamed_op_without_a_common_op_makes_one_row_of_both_names() {
             .json()
     };
     let texts = PerSide::new(program("lib::rms_norm"), program("vendor::fused_rms_norm_fwd"));
-    compare(texts, |analysis| {
+    compare_texts(&texts, |analysis| {
         let name = "lib::rms_norm | vendor::fused_rms_norm_fwd";
         assert_eq!(row(analysis, name), is(RowKind::RenamedOp, 5.0, 5.0, "thread 5617 (main)"));
     });

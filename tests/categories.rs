@@ -4,14 +4,25 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use support::compare::{REAL_PAIRS, compare, compare_json, real_pair};
+use support::compared::{compare_files, compare_with, trace};
 use support::trace_builder::{HostThread, TraceBuilder};
+use support::traces;
 use tracetree::analysis::{Analysis, AnalysisOptions, Categories, Tally, Verdict};
 use tracetree::trace::Nanos;
 use tracetree::{ErrorKind, PerSide, Side};
 
 const ADD_KERNEL: &str =
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)";
+
+fn compare_json<T>(
+    baseline: &str,
+    candidate: &str,
+    options: AnalysisOptions,
+    look: impl FnOnce(&Analysis<'_>) -> T,
+) -> T {
+    let traces = PerSide::new(trace("baseline", baseline), trace("candidate", candidate));
+    compare_with(&traces, options, look)
+}
 
 /// The only kernel's category and what decided it, as kernels.csv has them.
 fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
@@ -212,12 +223,8 @@ fn the_mi300x_and_h100_pairs_have_the_figures_of_their_ops() {
         ),
     ];
     for (model, figures) in expected {
-        let paths = [
-            format!("mi300_h100/{model}.mi300.json.gz"),
-            format!("mi300_h100/{model}.h100.json.gz"),
-        ];
-        let Some(traces) = real_pair([&paths[0], &paths[1]]) else { return };
-        compare(&traces, AnalysisOptions::default(), |analysis| {
+        let Some(paths) = traces::platform_pair(model) else { return };
+        compare_files(paths, |analysis| {
             assert_eq!(analysis.unclassified(), PerSide::default(), "{model}");
             let times = times(analysis);
             for &(name, baseline, candidate) in figures {
@@ -297,24 +304,23 @@ fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
         Verdict::Faster => Verdict::Slower,
         verdict @ (Verdict::Similar | Verdict::WithinNoise) => verdict,
     };
-    for pair in [REAL_PAIRS[1], REAL_PAIRS[3]] {
-        let Some(traces) = real_pair(pair) else { return };
-        let there = compare(&traces, AnalysisOptions::default(), verdicts);
-        let mut back = compare(&traces.swap(), AnalysisOptions::default(), verdicts);
-        assert!(there.values().any(|verdict| verdict.is_change()), "{pair:?}");
+    for model in ["vit", "timesformer"] {
+        let Some(pair) = traces::platform_pair(model) else { return };
+        let there = compare_files(pair.as_ref(), verdicts);
+        let mut back = compare_files(pair.as_ref().swap(), verdicts);
+        assert!(there.values().any(|verdict| verdict.is_change()), "{model}");
         back.values_mut().for_each(|verdict| *verdict = turned(*verdict));
-        assert_eq!(there, back, "{pair:?}");
+        assert_eq!(there, back, "{model}");
+        let itself = PerSide::new(&pair.baseline, &pair.baseline);
+        let itself = compare_files(itself, verdicts);
+        assert!(itself.values().all(|verdict| *verdict == Verdict::Similar), "{model}");
     }
-    let Some(same) = real_pair([REAL_PAIRS[1][0]; 2]) else { return };
-    let verdicts = compare(&same, AnalysisOptions::default(), verdicts);
-    assert!(verdicts.values().all(|verdict| *verdict == Verdict::Similar));
 }
 
 #[test]
 fn every_table_adds_up_to_the_account_and_has_its_mirror() {
-    for pair in REAL_PAIRS {
-        let Some(traces) = real_pair(pair) else { return };
-        let lines = compare(&traces, AnalysisOptions::default(), |analysis| {
+    for pair in traces::real_and_unlike_pairs() {
+        let lines = compare_files(pair.as_ref(), |analysis| {
             let totals = analysis.account().totals.map(|totals| (totals.events, totals.time));
             let categories = analysis.by_category();
             assert_eq!(sums(categories.iter().map(|row| &row.tally)), totals, "{pair:?}");
@@ -323,23 +329,20 @@ fn every_table_adds_up_to_the_account_and_has_its_mirror() {
             assert_eq!(sums(same.tallies()), totals, "{pair:?}");
             table_lines(analysis, false)
         });
-        let traces = traces.swap();
-        let mirrored =
-            compare(&traces, AnalysisOptions::default(), |analysis| table_lines(analysis, true));
+        let mirrored = compare_files(pair.as_ref().swap(), |analysis| table_lines(analysis, true));
         assert!(lines == mirrored, "{pair:?}");
     }
 }
 
 #[test]
 fn the_share_of_unclassified_time_of_every_real_trace_is_below_one_percent() {
-    for pair in REAL_PAIRS {
-        let Some(traces) = real_pair(pair) else { return };
-        compare(&traces, AnalysisOptions::default(), |analysis| {
+    for pair in traces::real_and_unlike_pairs() {
+        compare_files(pair.as_ref(), |analysis| {
             for side in Side::BOTH {
-                let (part, all) =
-                    (analysis.unclassified()[side], analysis.account().totals[side].time);
-                eprintln!("{}: {part} of {all} us unclassified", pair[side as usize]);
-                assert!(part.0 * 100 <= all.0, "{}", pair[side as usize]);
+                let part = analysis.unclassified()[side];
+                let all = analysis.account().totals[side].time;
+                let path = pair[side].display();
+                assert!(part.0 * 100 <= all.0, "{path}: {part} of {all} us");
             }
         });
     }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::find::{call, calls, relation};
 use support::phenomena::Phenomenon;
 use support::trace_builder::{HostThread, TraceBuilder};
@@ -216,7 +216,7 @@ fn traces_that_share_nothing_are_one_sided() {
     let copy = TraceBuilder::cuda().thread("main", |t| {
         t.frame("data.py(3): load", |t| t.memcpy("Memcpy HtoD (Pinned -> Device)", 64, 2.0));
     });
-    compare(PerSide::new(compute.json(), copy.json()), |analysis| {
+    compare_texts(&PerSide::new(compute.json(), copy.json()), |analysis| {
         for side in Side::BOTH {
             let tree = analysis.diff().tree(side);
             for call in tree.calls().filter(|&call| tree.event(call).is_some()) {
@@ -240,7 +240,7 @@ fn repeated_siblings_are_told_apart_by_their_arguments_and_by_order() {
         };
         TraceBuilder::cuda().thread("main", body).json()
     };
-    compare(PerSide::new(layers(40), layers(39)), |analysis| {
+    compare_texts(&PerSide::new(layers(40), layers(39)), |analysis| {
         let diff = analysis.diff();
         let partners: Vec<_> = calls(diff.tree(Side::Baseline), "aten::exp")
             .into_iter()

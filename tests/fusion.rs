@@ -2,9 +2,10 @@
 
 mod support;
 
-use support::compare::{REAL_PAIRS, compare, compare_json, real_pair};
+use support::compared::{compare, compare_files};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
-use tracetree::analysis::{AnalysisOptions, FusionRow, KernelChange};
+use support::traces;
+use tracetree::analysis::{FusionRow, KernelChange};
 use tracetree::{PerSide, Side};
 
 /// A model of this many blocks, each of which does the same.
@@ -21,7 +22,8 @@ fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
 }
 
 fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
-    compare_json(baseline, candidate, AnalysisOptions::default(), |analysis| analysis.fusions())
+    let texts = PerSide::new(baseline.to_owned(), candidate.to_owned());
+    compare(texts, |analysis| analysis.fusions())
 }
 
 /// The only row, as one line.
@@ -184,11 +186,10 @@ fn fusions_apart_from_each_other_are_told_apart() {
 
 #[test]
 fn a_real_trace_against_itself_fuses_nothing() {
-    for [first, second] in REAL_PAIRS {
-        for path in [first, second] {
-            let Some(traces) = real_pair([path, path]) else { return };
-            compare(&traces, AnalysisOptions::default(), |analysis| {
-                assert_eq!(analysis.fusions(), [], "{path}");
+    for pair in traces::real_and_unlike_pairs() {
+        for path in [&pair.baseline, &pair.candidate] {
+            compare_files(PerSide::new(path, path), |analysis| {
+                assert_eq!(analysis.fusions(), [], "{}", path.display());
             });
         }
     }
@@ -197,9 +198,8 @@ fn a_real_trace_against_itself_fuses_nothing() {
 #[test]
 fn the_convolution_is_the_only_place_where_vit_and_timesformer_differ_in_kernels() {
     for model in ["bert", "vit", "timesformer"] {
-        let paths = ["mi300", "h100"].map(|device| format!("mi300_h100/{model}.{device}.json.gz"));
-        let Some(traces) = real_pair([&paths[0], &paths[1]]) else { return };
-        compare(&traces, AnalysisOptions::default(), |analysis| {
+        let Some(pair) = traces::platform_pair(model) else { return };
+        compare_files(pair, |analysis| {
             let rows = analysis.fusions();
             let paths: Vec<&str> =
                 rows.iter().map(|row| row.path.rsplit(" / ").next().unwrap_or("")).collect();
@@ -225,17 +225,16 @@ fn fusions_of_real_pairs_have_their_mirror() {
         });
         format!("{} {change:?} {:?} {} {}", row.path, turned(sides), row.instances, row.agreeing)
     };
-    for pair in REAL_PAIRS {
-        let Some(traces) = real_pair(pair) else { return };
-        let lines = |traces: &PerSide<_>, turn| {
-            compare(traces, AnalysisOptions::default(), |analysis| {
-                let mut lines: Vec<String> =
-                    analysis.fusions().iter().map(|row| line(row, turn)).collect();
+    for pair in traces::real_and_unlike_pairs() {
+        let lines = |turn: bool| {
+            let paths = if turn { pair.as_ref().swap() } else { pair.as_ref() };
+            compare_files(paths, |analysis| {
+                let rows = analysis.fusions();
+                let mut lines: Vec<String> = rows.iter().map(|row| line(row, turn)).collect();
                 lines.sort();
                 lines
             })
         };
-        let straight = lines(&traces, false);
-        assert_eq!(straight, lines(&traces.swap(), true), "{pair:?}");
+        assert_eq!(lines(false), lines(true), "{}", pair.baseline.display());
     }
 }

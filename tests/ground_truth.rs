@@ -25,7 +25,7 @@ const OPEN: [(&str, f64); 9] = [
     ("5 % of the ops wrapped", 0.89),
     ("5 % ops inserted", 0.99),
     ("5 % of the ops renamed", 0.99),
-    ("5 % neighbours swapped", 0.96),
+    ("5 % neighbours swapped", 0.95),
     ("a third of the steps repeated", 0.82),
     ("a thread split in two", 0.99),
     ("several at once", 0.98),

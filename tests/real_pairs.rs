@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::files::unpacked;
 use support::find::calls;
 use support::recording::Recording;
@@ -163,7 +163,7 @@ fn without_python_frames_the_same_ops_are_paired() {
         let file = |gpu: &str| real(&format!("mi300_h100/{model}.{gpu}.json.gz"));
         let (Some(baseline), Some(candidate)) = (file("mi300"), file("h100")) else { return };
         let texts = PerSide::new(baseline, candidate).map(|path| without_python(&path));
-        compare(texts, |analysis| assert_gpu_path_pairs(analysis.diff(), renamed));
+        compare_texts(&texts, |analysis| assert_gpu_path_pairs(analysis.diff(), renamed));
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use support::compared::{compare, compare_files};
+use support::compared::{compare_files, compare_texts};
 use support::phenomena::Phenomenon;
 use support::trace_builder::TraceBuilder;
 use tempfile::TempDir;
@@ -202,7 +202,7 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
     let program =
         || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
     let folder = TempDir::new().expect("a temporary folder");
-    compare(PerSide::new(program(), program()), |analysis| {
+    compare_texts(&PerSide::new(program(), program()), |analysis| {
         write_report(analysis, folder.path()).expect("a writable folder");
     });
     let rows = table(&folder, "diff_stats.csv");

@@ -57,8 +57,9 @@ fn calls_nest_from_the_thread_down_to_the_kernel() {
     ];
     assert_eq!(path(&tree, kernel), above);
     let kinds: Vec<CallKind> = tree.ancestors(kernel).map(|above| tree.kind(above)).collect();
-    use CallKind::{Frame, Op, Runtime, Thread};
-    assert_eq!(kinds, [Runtime, Op, Op, Frame, Thread]);
+    let [thread, frame, op, runtime] =
+        [CallKind::Thread, CallKind::Frame, CallKind::Op, CallKind::Runtime];
+    assert_eq!(kinds, [runtime, op, op, frame, thread]);
     assert_eq!(tree.kind(kernel), CallKind::Gpu);
 }
 

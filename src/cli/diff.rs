@@ -138,8 +138,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let (baseline, candidate) =
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
     let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
-    let analysis =
-        Analysis::with_options(&diff, options).with_thresholds(args.selection.thresholds());
+    let analysis = Analysis::with_options(&diff, options);
     write_report_with(&analysis, &args.output, &args.emit.options())?;
     let summary = summarise(&analysis);
     let width = console.width();

@@ -148,8 +148,7 @@ fn compare(pair: &RankPair, args: &DiffArgs) -> Result<Compared> {
     let traces = args.selection.cut(traces)?;
     let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
-    let analysis = Analysis::with_options(&diff, args.analysis_options()?)
-        .with_thresholds(args.selection.thresholds());
+    let analysis = Analysis::with_options(&diff, args.analysis_options()?);
     write_report_with(&analysis, &args.output.join(&pair.folder), &args.emit.options())?;
     Ok(Compared {
         account: *analysis.account(),

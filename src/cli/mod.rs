@@ -2,6 +2,7 @@
 
 mod diff;
 mod emit;
+mod explain;
 mod fleet;
 mod fleet_summary;
 mod info;
@@ -65,6 +66,8 @@ enum Command {
     Tree(tree::TreeArgs),
     /// Find the event of the other trace that corresponds to one.
     Uid(uid::UidArgs),
+    /// Tell why an event has the partner that it has.
+    Explain(explain::ExplainArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
 }
@@ -93,6 +96,7 @@ impl Command {
             Command::Info(args) => info::run(args, console),
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
+            Command::Explain(args) => explain::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
         }
     }

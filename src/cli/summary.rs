@@ -53,8 +53,7 @@ struct Screen<'a, 'd> {
 
 impl Screen<'_, '_> {
     fn head(&mut self, summary: &Summary) -> io::Result<()> {
-        for side in [&summary.trace1, &summary.trace2] {
-            let label = if std::ptr::eq(side, &summary.trace1) { "trace1" } else { "trace2" };
+        for (label, side) in [("trace1", &summary.trace1), ("trace2", &summary.trace2)] {
             let device = side.devices.first().map_or("", String::as_str);
             let path = fit(&side.path, self.width.saturating_sub(9 + device.chars().count()));
             let device = match one_line(device) {
@@ -277,6 +276,6 @@ mod tests {
             fit("evaluate: MiopenBatchNormBackward0 | evaluate: CudnnBatchNormBackward0", 43);
         assert_eq!(text, "evaluat…ormBackward0 | evaluat…ormBackward0");
         assert_eq!(fit("short | a long name with many words", 20), "short | a lo…y words");
-        assert_eq!(fit("a name\nof two lines", 12), "a na… lines");
+        assert_eq!(fit("a name\nof two lines", 12), "a na…o lines");
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct UidArgs {
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-struct Wanted {
+pub(super) struct Wanted {
     /// Position in the baseline's traceEvents, from 0.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<u32>,
@@ -31,11 +31,18 @@ struct Wanted {
     candidate: Option<u32>,
 }
 
+impl Wanted {
+    /// The side and the uid that the user asks for; clap sees to it that there is one.
+    pub(super) fn uid(&self) -> (Side, Uid) {
+        match (self.baseline, self.candidate) {
+            (Some(uid), _) => (Side::Baseline, Uid(uid)),
+            (None, uid) => (Side::Candidate, Uid(uid.unwrap_or_default())),
+        }
+    }
+}
+
 pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
-    let (side, uid) = match (args.wanted.baseline, args.wanted.candidate) {
-        (Some(uid), _) => (Side::Baseline, Uid(uid)),
-        (None, uid) => (Side::Candidate, Uid(uid.unwrap_or_default())),
-    };
+    let (side, uid) = args.wanted.uid();
     match &args.candidate {
         Some(candidate) => from_traces(PerSide::new(&args.baseline, candidate), side, uid, console),
         None => {

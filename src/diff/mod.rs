@@ -5,12 +5,14 @@
 mod align;
 mod bags;
 mod differences;
+mod explain;
 mod keys;
 mod merged;
 mod outline;
 mod uid_map;
 
 pub use differences::Difference;
+pub use explain::{Evidence, Explanation};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use uid_map::UidPair;
 

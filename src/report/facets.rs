@@ -1,12 +1,16 @@
-//! Rows → what they can be grouped and filtered by: step, module, and whatever tables add later.
+//! Rows and events → what they can be grouped and filtered by: category, step, phase, layer, module.
+//!
+//! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
+//! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
 
-use crate::analysis::Analysis;
-use crate::side::PerSide;
+use crate::analysis::{Analysis, LayerPairs, Phase, Phases, PlacePair, Row, Steps};
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A property by which rows fall into a few groups, with its value for each row.
+/// A property by which rows and events fall into a few groups.
 pub(super) struct Facet {
     /// The name in links and scripts.
     pub(super) key: &'static str,
@@ -14,57 +18,151 @@ pub(super) struct Facet {
     pub(super) title: &'static str,
     /// By row; empty where a row has none.
     pub(super) values: Vec<String>,
-    order: Order,
+    /// The accounted events by value; they add up to the account.
+    pub(super) groups: Vec<Group>,
 }
 
-/// In which order the groups of a facet are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// As numbers, for things that follow each other.
-    Number,
-    /// Most time first.
-    Time,
-}
-
-/// All rows of one value of a facet.
+/// All accounted events of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    /// The value; empty where the rows have none.
+    /// The value; empty where the events have none.
     pub(super) value: String,
-    pub(super) rows: u64,
+    /// Accounted events of both sides.
+    pub(super) events: u64,
     pub(super) time: PerSide<Nanos>,
 }
 
-/// How a facet is made: its names, its order, and the values of all rows.
-struct Recipe(&'static str, &'static str, Order, fn(&Analysis<'_>) -> Vec<String>);
+/// A value of a facet. Values sort by rank, those of one rank by their time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Value {
+    rank: usize,
+    text: String,
+}
+
+/// The value of a call.
+type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value + 'a>;
+
+/// How a facet is made: its names, and what tells the value of a call.
+struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis<'_>) -> ValueOf<'a>);
 
 /// A line here adds a facet to the page and to the Markdown file.
-const RECIPES: [Recipe; 2] = [
-    Recipe("step", "step", Order::Number, steps),
-    Recipe("module", "module class", Order::Time, module_classes),
+const RECIPES: [Recipe; 5] = [
+    Recipe("category", "category", categories),
+    Recipe("step", "step", steps),
+    Recipe("phase", "phase", phases),
+    Recipe("layer", "layer", layers),
+    Recipe("module", "module class", module_classes),
 ];
 
-/// The facets by which the rows of an analysis have at least two values.
+/// The facets by which the events of an analysis have at least two values.
 pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Facet> {
     RECIPES
         .iter()
-        .map(|&Recipe(key, title, order, values)| Facet {
-            key,
-            title,
-            order,
-            values: values(analysis),
+        .map(|&Recipe(key, title, recipe)| {
+            let value_of = recipe(analysis);
+            let values = analysis.rows().iter().map(|row| row_value(row, &value_of)).collect();
+            Facet { key, title, values, groups: groups(analysis, &value_of) }
         })
-        .filter(|facet| facet.values.windows(2).any(|pair| pair[0] != pair[1]))
+        .filter(|facet| facet.groups.len() > 1)
         .collect()
 }
 
-fn steps(analysis: &Analysis<'_>) -> Vec<String> {
-    let step = |row| analysis.step_of(row).map_or_else(String::new, |step| step.to_string());
-    analysis.rows().iter().map(step).collect()
+/// The value of a row's op, or of its first event: the baseline's where it has one.
+fn row_value(row: &Row, value_of: &ValueOf<'_>) -> String {
+    let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
+    let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
+    place.map_or_else(String::new, |(side, call)| value_of(side, call).text)
 }
 
-fn module_classes(analysis: &Analysis<'_>) -> Vec<String> {
-    analysis.rows().iter().map(|row| class_of(analysis.module_of(row)).to_owned()).collect()
+fn groups(analysis: &Analysis<'_>, value_of: &ValueOf<'_>) -> Vec<Group> {
+    let mut groups: BTreeMap<Value, (u64, PerSide<Nanos>)> = BTreeMap::new();
+    for row in analysis.rows() {
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                let group = groups.entry(value_of(side, event)).or_default();
+                group.0 += 1;
+                group.1[side] += analysis.time_of(side, event);
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups
+        .sort_by_key(|(value, (_, time))| (value.rank, Reverse(time.baseline.max(time.candidate))));
+    let group = |(value, (events, time)): (Value, _)| Group { value: value.text, events, time };
+    groups.into_iter().map(group).collect()
+}
+
+impl Value {
+    fn none() -> Value {
+        Value { rank: usize::MAX, text: String::new() }
+    }
+}
+
+/// The category of an event; of an op that of its row.
+fn categories<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+    let of_row = row_categories(analysis);
+    Box::new(move |side, call| {
+        let text = match of_row[side].get(&call) {
+            Some(text) => (*text).to_owned(),
+            None => analysis.category_name(side, call).to_owned(),
+        };
+        Value { rank: 0, text }
+    })
+}
+
+fn row_categories<'a>(analysis: &'a Analysis<'_>) -> PerSide<BTreeMap<CallId, &'a str>> {
+    PerSide::from_fn(|side| {
+        let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
+        let accounted = |call: CallId| analysis.row_of(side, call).is_some();
+        analysis.rows().iter().filter_map(op).filter(|&(call, _)| !accounted(call)).collect()
+    })
+}
+
+/// Positions of steps, which pair the steps of both traces.
+fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+    let steps = PerSide::from_fn(|side| Steps::of(analysis.tree(side)));
+    Box::new(move |side, call| {
+        steps[side].step(call).map_or_else(Value::none, |step| Value {
+            rank: step.index(),
+            text: step.index().to_string(),
+        })
+    })
+}
+
+fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+    let phases = PerSide::from_fn(|side| Phases::of(analysis.tree(side)));
+    Box::new(move |side, call| {
+        let phase = phases[side].phase(call);
+        let rank = Phase::ALL.iter().position(|&known| known == phase);
+        Value { rank: rank.unwrap_or(usize::MAX), text: phase.label().to_owned() }
+    })
+}
+
+fn layers<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+    let pairs = LayerPairs::of(analysis);
+    Box::new(move |side, call| {
+        let rank = pairs.place_of(side, call);
+        Value { rank, text: layer_name(&pairs, pairs.places()[rank]) }
+    })
+}
+
+/// `BertLayer_3`, or what lies around the layers.
+fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
+    match Side::BOTH.map(|side| pairs.instance(place, side)) {
+        ["", ""] => place.label().to_owned(),
+        ["", name] | [name, ""] => name.to_owned(),
+        [a, b] if a == b => a.to_owned(),
+        [a, b] => format!("{a} | {b}"),
+    }
+}
+
+fn module_classes<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+    Box::new(|side, call| {
+        let tree = analysis.tree(side);
+        let name = tree.module(call).map_or("", |module| tree.name(module));
+        let text = class_of(name.strip_prefix("nn.Module: ").unwrap_or(name)).to_owned();
+        Value { rank: usize::from(text.is_empty()), text }
+    })
 }
 
 /// A module without the number of its instance: `Linear_12` is a `Linear`.
@@ -72,31 +170,6 @@ fn class_of(module: &str) -> &str {
     match module.rsplit_once('_') {
         Some((class, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => class,
         Some(_) | None => module,
-    }
-}
-
-impl Facet {
-    /// The rows grouped by value; they add up to the account.
-    pub(super) fn groups(&self, analysis: &Analysis<'_>) -> Vec<Group> {
-        let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
-        for (row, value) in analysis.rows().iter().zip(&self.values) {
-            let group = groups.entry(value).or_insert_with(|| Group {
-                value: value.clone(),
-                rows: 0,
-                time: PerSide::default(),
-            });
-            group.rows += 1;
-            group.time.baseline += row.time.baseline;
-            group.time.candidate += row.time.candidate;
-        }
-        let mut groups: Vec<Group> = groups.into_values().collect();
-        match self.order {
-            Order::Number => groups.sort_by_key(|group| group.value.parse().unwrap_or(u64::MAX)),
-            Order::Time => {
-                groups.sort_by_key(|group| Reverse(group.time.baseline.max(group.time.candidate)));
-            }
-        }
-        groups
     }
 }
 

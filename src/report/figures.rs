@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_long_name_keeps_its_end() {
-        assert_eq!(shorten("torch/nn/modules/conv.py(458): forward", 21), "torch/nn…458): forward");
+        assert_eq!(shorten("torch/nn/modules/conv.py(458): forward", 21), "torch/nn…58): forward");
         assert_eq!(shorten("short", 5), "short");
         assert_eq!(shorten("日本語の名前", 4), "日…名前");
     }

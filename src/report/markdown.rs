@@ -4,7 +4,7 @@ use super::facets;
 use super::figures::{Unit, one_line, shorten, times};
 use super::labels::node_name;
 use super::summary::{Summary, largest_names, summarise};
-use super::verdict::sentence;
+use super::verdict::{evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
@@ -30,7 +30,7 @@ pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) ->
     let summary = summarise(analysis);
     let mut text = head(analysis, &summary, unit);
     let mut left_out = false;
-    let mut sections = vec![names(analysis, top, unit), notes(&summary)];
+    let mut sections = vec![names(analysis, top, unit), notes(&summary), changes(&summary, unit)];
     sections.extend(charts(analysis, unit));
     sections.extend([rows(analysis, unit), points(analysis)]);
     for section in sections {
@@ -78,6 +78,10 @@ fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
         summary.trace2.accounted_events,
         summary.points_of_difference,
     );
+    let _ = writeln!(text, "Verdict: {}.", evidence(&summary.verdict));
+    if !summary.comparable {
+        text.push_str("\n**These traces are not of the same work, see the warnings.**\n");
+    }
     text
 }
 
@@ -99,10 +103,10 @@ fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
     )
 }
 
-fn table_head(title: &str, unit: Unit) -> String {
+fn table_head(title: &str, counted: &str, unit: Unit) -> String {
     let label = unit.label();
     format!(
-        "| {title} | rows | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+        "| {title} | {counted} | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
     )
 }
 
@@ -113,7 +117,7 @@ fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
         text.push_str("None: the times of all rows are equal.\n");
         return text;
     }
-    text.push_str(&table_head("name", unit));
+    text.push_str(&table_head("name", "rows", unit));
     for group in names.iter().take(top) {
         let _ = writeln!(
             text,
@@ -150,18 +154,51 @@ fn notes(summary: &Summary) -> String {
     text
 }
 
+/// The places that changed as far as the repeats support it.
+fn changes(summary: &Summary, unit: Unit) -> String {
+    if summary.verdict.largest_changes.is_empty() {
+        return String::new();
+    }
+    let mut text = details_head(&format!("{} places changed", summary.verdict.changes));
+    let label = unit.label();
+    let _ = writeln!(
+        text,
+        "| place | verdict | trace1 {label} | trace2 {label} | difference | ratio |"
+    );
+    text.push_str("|---|---|---:|---:|---:|---:|\n");
+    for change in &summary.verdict.largest_changes {
+        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
+        let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+        let modules = [&change.module_trace1, &change.module_trace2];
+        let module = modules.into_iter().find(|module| !module.is_empty());
+        let place = module.map_or_else(String::new, |module| format!(" in {}", code(module)));
+        let _ = writeln!(
+            text,
+            "| {}{place} | {} | {} |",
+            code(&change.name),
+            change.verdict,
+            figures(unit, time)
+        );
+    }
+    text + DETAILS_END
+}
+
 fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
     facets::of(analysis)
         .into_iter()
         .map(|facet| {
-            let groups = facet.groups(analysis);
+            let groups = &facet.groups;
             let mut text = details_head(&format!("By {}", facet.title));
-            text.push_str(&table_head(facet.title, unit));
+            text.push_str(&table_head(facet.title, "events", unit));
             for group in groups.iter().take(GROUPS) {
                 let label =
                     if group.value.is_empty() { "(none)".to_owned() } else { code(&group.value) };
-                let _ =
-                    writeln!(text, "| {label} | {} | {} |", group.rows, figures(unit, group.time));
+                let _ = writeln!(
+                    text,
+                    "| {label} | {} | {} |",
+                    group.events,
+                    figures(unit, group.time)
+                );
             }
             if groups.len() > GROUPS {
                 let _ = writeln!(text, "\n… and {} more.", groups.len() - GROUPS);

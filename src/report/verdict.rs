@@ -1,6 +1,7 @@
 //! [`Analysis`] → one sentence: what happened to the time as a whole.
 
 use super::figures::{Unit, percent};
+use super::verdict_summary::VerdictSummary;
 use crate::analysis::{Analysis, Measure};
 
 /// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
@@ -34,4 +35,19 @@ fn measure_words(measure: Measure) -> &'static str {
         Measure::GpuTime => "GPU time",
         Measure::HostSelfTime => "host self time of ops",
     }
+}
+
+/// What the repeats say of it: `slower (3 and 3 steps, p 0.100); 12 places changed`.
+pub(super) fn evidence(verdict: &VerdictSummary) -> String {
+    let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+    let places = match verdict.changes {
+        1 => "1 place changed".to_owned(),
+        changes => format!("{changes} places changed"),
+    };
+    format!(
+        "{} ({} and {} steps{chance}); {places}",
+        verdict.total.replace('_', " "),
+        verdict.steps_trace1,
+        verdict.steps_trace2,
+    )
 }

@@ -111,7 +111,7 @@ test("filters and groups work on steps and presence", async () => {
   await page.selectOption("[data-key=presence]", "trace2_only");
   assert.deepEqual(await names(page), ["aten::gelu"]);
   await page.selectOption("[data-key=presence]", "");
-  await page.selectOption('[data-key="f.step"]', "10");
+  await page.selectOption('[data-key="f.step"]', "0");
   const step = await rowsOf(page);
   await page.selectOption('[data-key="f.step"]', "");
   const both = await rowsOf(page);

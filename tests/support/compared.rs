@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use tracetree::PerSide;
-use tracetree::analysis::Analysis;
+use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
@@ -24,6 +24,14 @@ pub fn compare<T>(texts: PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T)
     look_at(&PerSide::from_fn(|side| trace(names[side], &texts[side])), look)
 }
 
+/// Like [`compare`], by reference.
+///
+/// # Panics
+/// If one of them is no trace.
+pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+    compare(texts.clone(), look)
+}
+
 /// Compares two files.
 ///
 /// # Panics
@@ -36,7 +44,16 @@ pub fn compare_files<T>(
 }
 
 fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
-    let trees = traces.as_ref().map(|trace| CallTree::build(trace));
+    compare_with(traces, AnalysisOptions::default(), look)
+}
+
+/// Compares two traces with options.
+pub fn compare_with<T>(
+    traces: &PerSide<Trace>,
+    options: AnalysisOptions,
+    look: impl FnOnce(&Analysis<'_>) -> T,
+) -> T {
+    let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());
-    look(&Analysis::new(&diff))
+    look(&Analysis::with_options(&diff, options))
 }

@@ -3,7 +3,6 @@
 
 pub mod bench;
 pub mod changes;
-pub mod compare;
 pub mod compared;
 pub mod files;
 pub mod find;

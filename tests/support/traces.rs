@@ -54,6 +54,19 @@ const SINGLES: [&str; 9] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
+/// Different programs, or the same in different phases: little is common.
+const UNLIKE: [Names; 6] = [
+    ("training/resnet50_ddp.a100.json.gz", "training/resnet_act_checkpoint.mi300.json.gz"),
+    (
+        "inference/vllm_decode_graph.mi300.json.gz",
+        "inference/vllm_prefill_decode_piecewise.mi300.json.gz",
+    ),
+    ("inference/vllm_eager.b200.json.gz", "inference/sglang_decode.mi300.json.gz"),
+    ("inference/torch_compile_triton.mi300.json.gz", "odd/gpu_only.mi210.json.gz"),
+    ("odd/minitoy.mi250.json.gz", "odd/u64_comms_id.json.gz"),
+    ("odd/ascend_trace_view.json.gz", "odd/minitoy.mi250.json.gz"),
+];
+
 /// The pairs in `examples/traces`, and those that show a phenomenon in `tests/fixtures`.
 pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
@@ -70,6 +83,23 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all.extend(pairs(&folder, &CHANGES));
     all.extend(SINGLES.map(|name| PerSide::new(folder.join(name), folder.join(name))));
     all
+}
+
+/// Real pairs of which each side is a program of its own, changed or not; none, and a line on
+/// stderr, where `TRACETREE_TRACES` is not set.
+pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
+    let Some(folder) = folder_or_skip() else { return Vec::new() };
+    [&PLATFORMS[..], &CHANGES, &UNLIKE]
+        .into_iter()
+        .flat_map(|names| pairs(&folder, names))
+        .collect()
+}
+
+/// The pair of one model on MI300X and H100; `None`, and a line on stderr, where there is none.
+pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
+    let folder = folder_or_skip()?;
+    let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
+    Some(PerSide::new(path("mi300"), path("h100")))
 }
 
 /// The real trace of this name; `None`, and a line on stderr, where there are none.

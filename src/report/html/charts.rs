@@ -1,7 +1,6 @@
-//! Groups of rows (by step, by category, …) → bars of the page, drawn without any script.
+//! Groups of accounted events (by step, by category, …) → bars of the page, drawn without any script.
 
 use super::overview::{change, width};
-use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::{Unit, times};
 use crate::side::{PerSide, Side};
@@ -10,7 +9,7 @@ use crate::trace::Nanos;
 /// Groups that a chart shows; the rest is summed in one more, so that the chart adds up.
 const GROUPS: usize = 16;
 
-/// The rows by one property.
+/// The accounted events by one property.
 pub(super) struct Chart {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
@@ -20,7 +19,7 @@ pub(super) struct Chart {
 /// A pair of bars.
 pub(super) struct ChartGroup {
     pub(super) label: String,
-    pub(super) rows: u64,
+    pub(super) events: u64,
     pub(super) times: [String; 2],
     pub(super) widths: [String; 2],
     pub(super) difference: String,
@@ -28,18 +27,18 @@ pub(super) struct ChartGroup {
     pub(super) change: &'static str,
 }
 
-pub(super) fn chart(analysis: &Analysis<'_>, facet: &Facet, unit: Unit) -> Chart {
-    let groups = facet.groups(analysis);
+pub(super) fn chart(facet: &Facet, unit: Unit) -> Chart {
+    let groups = &facet.groups;
     let longest = |time: &PerSide<Nanos>| time.baseline.max(time.candidate);
     let most = groups.iter().map(|group| longest(&group.time)).max().unwrap_or_default();
     let mut shown: Vec<ChartGroup> = Vec::new();
     let mut rest = (0, 0, PerSide::<Nanos>::default());
-    for group in &groups {
+    for group in groups {
         if shown.len() < GROUPS {
             let label = if group.value.is_empty() { "(none)" } else { group.value.as_str() };
-            shown.push(chart_group(label.to_owned(), group.rows, group.time, most, unit));
+            shown.push(chart_group(label.to_owned(), group.events, group.time, most, unit));
         } else {
-            rest = (rest.0 + 1, rest.1 + group.rows, sum(rest.2, group.time));
+            rest = (rest.0 + 1, rest.1 + group.events, sum(rest.2, group.time));
         }
     }
     if rest.0 > 0 {
@@ -55,7 +54,7 @@ fn sum(a: PerSide<Nanos>, b: PerSide<Nanos>) -> PerSide<Nanos> {
 
 fn chart_group(
     label: String,
-    rows: u64,
+    events: u64,
     time: PerSide<Nanos>,
     most: Nanos,
     unit: Unit,
@@ -63,7 +62,7 @@ fn chart_group(
     let difference = time.candidate - time.baseline;
     ChartGroup {
         label,
-        rows,
+        events,
         times: Side::BOTH.map(|side| unit.show(time[side])),
         widths: Side::BOTH.map(|side| width(time[side], most)),
         difference: unit.show_signed(difference),

@@ -13,13 +13,12 @@ use serde::Serialize;
 const NODES: usize = 120_000;
 /// Most rows in a page: some 120 bytes each.
 const ROWS: usize = 20_000;
-/// Part of the baseline by which a time may change and still counts as noise in the colours.
-const NOISE: f64 = 0.02;
 
 #[derive(Serialize)]
 struct PageValue<'a> {
     measure: &'static str,
     unit: &'static str,
+    /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
     tree: &'a PageTree,
     rows: &'a PageRows,
@@ -45,7 +44,7 @@ pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (S
     let value = PageValue {
         measure: analysis.measure().label(),
         unit: unit.label(),
-        noise: NOISE,
+        noise: analysis.thresholds().relative,
         tree: &tree,
         rows: &rows,
         texts: texts.into_list(),

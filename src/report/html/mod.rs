@@ -3,6 +3,7 @@
 //! The head (inputs, totals, account, notes, charts) is plain HTML; the differences, the merged
 //! tree and the flame graph are drawn by the script from embedded columns, a piece at a time.
 
+mod changes;
 mod charts;
 mod data;
 mod overview;
@@ -16,6 +17,7 @@ use super::summary::{Summary, summarise};
 use crate::analysis::Analysis;
 use crate::side::Side;
 use askama::Template;
+use changes::ChangeLine;
 use charts::Chart;
 use data::LeftOut;
 use overview::{Input, Line, Segment};
@@ -48,6 +50,8 @@ struct Page<'a> {
     inputs: [Input<'a>; 2],
     totals: Vec<Line>,
     segments: Vec<Segment>,
+    evidence: String,
+    changes: Vec<ChangeLine<'a>>,
     charts: Vec<Chart>,
     left_out: LeftOut,
     row_count: usize,
@@ -59,6 +63,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     let unit = Unit::fitting(totals);
     let facets = facets::of(analysis);
     let (data, left_out) = data::embed(analysis, &facets, unit);
+    let summary = summarise(analysis);
     let page = Page {
         style: STYLE,
         scripts: format!("{}{START}", SCRIPTS.concat()),
@@ -66,11 +71,13 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
         verdict: super::verdict::sentence(analysis),
         measure: overview::measure_title(analysis.measure()),
         unit: unit.label(),
-        summary: &summarise(analysis),
+        evidence: super::verdict::evidence(&summary.verdict),
+        changes: changes::lines(&summary.verdict, unit),
+        summary: &summary,
         inputs: Side::BOTH.map(|side| overview::input(analysis, side)),
         totals: overview::totals(analysis, unit),
         segments: overview::segments(analysis, unit),
-        charts: facets.iter().map(|facet| charts::chart(analysis, facet, unit)).collect(),
+        charts: facets.iter().map(|facet| charts::chart(facet, unit)).collect(),
         left_out,
         row_count: analysis.rows().len(),
         node_count: analysis.diff().merged().len(),

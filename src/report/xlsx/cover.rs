@@ -8,11 +8,18 @@ use crate::report::verdict::sentence;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 /// What the sheets hold; sheets of tables that are not named here stand without a sentence.
-const MEANINGS: [(&str, &str); 9] = [
+const MEANINGS: [(&str, &str); 13] = [
     ("diff_stats.csv", "a row for each op instance at its lowest common node; times in us"),
     ("diff_stats_names_summary.csv", "the rows grouped by name; times in ms"),
     ("diff_stats_unique_args_summary.csv", "the rows grouped by name and arguments; times in us"),
     ("diff_stats_kernels.csv", "a row for each GPU event of both traces; times in us"),
+    ("categories.csv", "a row for each kind of work (gemm, attention, …); times in us"),
+    ("kernels.csv", "a row for each kernel name and op, with its spread; times in us"),
+    ("same_kernels.csv", "kernels of equal name below paired ops; times in us"),
+    (
+        "fusion.csv",
+        "places where the numbers of kernels differ for a structural reason; times in us",
+    ),
     ("steps.csv", "a row for each step, paired by position; times in us"),
     ("phases.csv", "a row for each phase (prefill, decode, train.forward, …); times in us"),
     ("layers.csv", "a row for each layer and phase, and for what stands around; times in us"),

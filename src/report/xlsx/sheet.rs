@@ -7,7 +7,7 @@ use rust_xlsxwriter::{
 };
 
 /// Rows of a sheet; more make a workbook slow to open, and the CSV file has them all.
-const ROWS: usize = 20_000;
+const ROWS: usize = 10_000;
 /// A cell holds 32,767 characters; nobody reads as many.
 const LONGEST: usize = 2_000;
 
@@ -30,11 +30,10 @@ impl Table {
         Table { file, header: lines.pop().unwrap_or_default(), rows }
     }
 
-    /// Name of the sheet: the file without what all have in common; at most 31 characters.
+    /// Name of the sheet: that of the file, in the 31 characters that a name can have.
     pub(super) fn sheet_name(&self) -> String {
-        let stem = self.file.trim_end_matches(".csv");
-        let short = stem.trim_start_matches("diff_stats_").trim_end_matches("_summary");
-        short.chars().take(31).collect()
+        let stem = self.file.trim_end_matches(".csv").trim_end_matches("_summary");
+        stem.chars().take(31).collect()
     }
 
     /// Number of rows, and how many of them are in the sheet.

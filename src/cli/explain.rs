@@ -1,0 +1,96 @@
+//! `tracetree explain BASE NEW --baseline UID`: why an event has the partner that it has.
+
+use super::output::Console;
+use super::uid::Wanted;
+use super::{Outcome, load};
+use clap::Args;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use tracetree::diff::{Evidence, Explanation, TraceDiff};
+use tracetree::tree::{CallId, CallTree};
+use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+
+#[derive(Args)]
+pub(super) struct ExplainArgs {
+    /// The baseline trace.
+    baseline: PathBuf,
+    /// The candidate trace.
+    candidate: PathBuf,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> {
+    let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let traces = load::pair(paths, console)?;
+    let trees = traces.as_ref().map(CallTree::build);
+    let diff = TraceDiff::align(trees.as_ref());
+    let (side, uid) = args.wanted.uid();
+    let tree = diff.tree(side);
+    let call =
+        tree.trace().event_at(uid).and_then(|event| tree.call_of(event)).ok_or_else(|| {
+            let message =
+                format!("event {} of {} is no host call and no GPU event", uid.0, side.label());
+            Error::new(ErrorKind::Usage, paths[side], message)
+                .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
+        })?;
+    let explanation = diff.explain(side, call);
+    console.print(|out| print(&diff, &explanation, out))?;
+    Ok(Outcome::Done)
+}
+
+fn print(diff: &TraceDiff<'_>, explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+    let (side, other) = (explanation.side, explanation.side.other());
+    writeln!(out, "{}  {}", side.label(), named(diff, side, explanation.call))?;
+    path(diff, side, explanation.call, out)?;
+    match &explanation.partner {
+        Some(partner) => {
+            writeln!(out, "{}  {}", other.label(), named(diff, other, partner.call))?;
+            path(diff, other, partner.call, out)?;
+            writeln!(out, "relation  {}", explanation.relation.label())?;
+            evidence(partner, out)?;
+        }
+        None => writeln!(out, "relation  {}: no partner", explanation.relation.label())?,
+    }
+    if !explanation.others.is_empty() {
+        writeln!(out, "other candidates in the same place")?;
+    }
+    for candidate in &explanation.others {
+        let name = named(diff, other, candidate.call);
+        writeln!(out, "  {name}: {}", explanation.why_not(candidate))?;
+    }
+    Ok(())
+}
+
+fn evidence(partner: &Evidence, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = |what: &str, holds: bool| {
+        writeln!(out, "  {what:<22}{}", if holds { "equal" } else { "differs" })
+    };
+    line("key", partner.same_key)?;
+    line("name to the letter", partner.same_name)?;
+    line("arguments", partner.same_arguments)?;
+    line("all below", partner.same_subtree)?;
+    line("all but kernel names", partner.same_shape)?;
+    writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
+    writeln!(out, "  {:<22}{} siblings apart", "position", partner.distance)
+}
+
+/// The calls above, outermost first.
+fn path(diff: &TraceDiff<'_>, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
+    let mut above: Vec<CallId> = diff.tree(side).ancestors(call).collect();
+    above.reverse();
+    for call in above {
+        let relation = diff.relation(side, call).label();
+        writeln!(out, "    {} ({relation})", named(diff, side, call))?;
+    }
+    Ok(())
+}
+
+fn named(diff: &TraceDiff<'_>, side: Side, call: CallId) -> String {
+    let tree = diff.tree(side);
+    let name: String = tree.name(call).chars().filter(|c| !c.is_control()).collect();
+    match tree.event(call) {
+        Some(event) => format!("{name} [{}]", tree.trace().uid(event).0),
+        None => name,
+    }
+}

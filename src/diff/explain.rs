@@ -1,0 +1,182 @@
+//! One call → why it has the partner that it has: the evidence, and the other candidates.
+
+use super::bags::{Bags, common};
+use super::keys::Keys;
+use super::outline::{ArgumentIds, Outline};
+use super::{Relation, TraceDiff};
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+
+/// How many other candidates are told.
+const CANDIDATES: usize = 5;
+
+/// What speaks for and against two calls being the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// The call of the other trace.
+    pub call: CallId,
+    /// Same kind and name, without what may differ between two runs.
+    pub same_key: bool,
+    /// Same name to the letter.
+    pub same_name: bool,
+    /// Both have arguments, and the same (shapes, types, concrete inputs).
+    pub same_arguments: bool,
+    /// Everything below is equal, kernel names included.
+    pub same_subtree: bool,
+    /// Everything below is equal but for kernel names.
+    pub same_shape: bool,
+    /// Names, arguments and GPU events that both have at and below them.
+    pub shared: u32,
+    /// The same of the richer one of the two: `shared / of` is the likeness.
+    pub of: u32,
+    /// How many siblings lie between the two, by position below their parents.
+    pub distance: u32,
+    /// The partner that the candidate has.
+    pub partner: Option<CallId>,
+}
+
+/// Why a call has the partner that it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The side of the call.
+    pub side: Side,
+    /// The call.
+    pub call: CallId,
+    /// How it relates to the other trace.
+    pub relation: Relation,
+    /// The evidence for its partner; `None` without one.
+    pub partner: Option<Evidence>,
+    /// The best other calls in the same place of the other trace, best first.
+    pub others: Vec<Evidence>,
+}
+
+impl TraceDiff<'_> {
+    /// Explains how one call was paired. Works out the evidence anew, so it is as costly as
+    /// reading both trees once.
+    pub fn explain(&self, side: Side, call: CallId) -> Explanation {
+        let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
+        let outlines = self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+        let mut view = View {
+            diff: self,
+            outlines: outlines.as_ref(),
+            bags: Bags::new(outlines.as_ref()),
+            side,
+        };
+        let partner = self.partner(side, call);
+        let mut others: Vec<Evidence> = view
+            .place_of(call)
+            .into_iter()
+            .filter(|&other| Some(other) != partner)
+            .map(|other| view.evidence(call, other))
+            .filter(|evidence| evidence.same_key || evidence.shared > 0)
+            .collect();
+        others.sort_by_key(|e| {
+            (
+                !e.same_key,
+                !e.same_subtree,
+                !e.same_shape,
+                std::cmp::Reverse(e.shared),
+                e.distance,
+                e.call,
+            )
+        });
+        others.truncate(CANDIDATES);
+        Explanation {
+            side,
+            call,
+            relation: self.relation(side, call),
+            partner: partner.map(|partner| view.evidence(call, partner)),
+            others,
+        }
+    }
+}
+
+impl Explanation {
+    /// Why a candidate lost against the partner, or is no partner at all.
+    pub fn why_not(&self, other: &Evidence) -> String {
+        let taken = match other.partner {
+            Some(_) if !other.same_subtree => "; it has a partner of its own",
+            Some(_) => "; its own partner stands nearer to it",
+            None => "",
+        };
+        let best = self.partner.as_ref();
+        let reason = match best {
+            _ if !other.same_key => "another name".to_owned(),
+            Some(best) if best.same_subtree && !other.same_subtree => {
+                "not everything below is equal".to_owned()
+            }
+            Some(best) if best.same_arguments && !other.same_arguments => {
+                "other arguments".to_owned()
+            }
+            Some(best) if best.shared * other.of > other.shared * best.of => {
+                format!("less in common ({} of {})", other.shared, other.of)
+            }
+            Some(_) => format!("as alike, but {} siblings away", other.distance),
+            None => format!("{} of {} in common", other.shared, other.of),
+        };
+        reason + taken
+    }
+}
+
+struct View<'a, 'd> {
+    diff: &'a TraceDiff<'d>,
+    outlines: PerSide<&'a Outline>,
+    bags: Bags<'a>,
+    side: Side,
+}
+
+impl View<'_, '_> {
+    /// The calls of the other trace that stand where the call could have a partner: below the
+    /// partner of the nearest paired call above.
+    fn place_of(&self, call: CallId) -> Vec<CallId> {
+        let other = self.side.other();
+        let above = self
+            .diff
+            .tree(self.side)
+            .ancestors(call)
+            .find_map(|above| self.diff.partner(self.side, above));
+        let beside = self
+            .diff
+            .partner(self.side, call)
+            .and_then(|partner| self.diff.tree(other).parent(partner));
+        let mut calls: Vec<CallId> = [above, beside]
+            .into_iter()
+            .flatten()
+            .flat_map(|parent| self.diff.tree(other).children(parent))
+            .collect();
+        calls.sort();
+        calls.dedup();
+        calls
+    }
+
+    fn evidence(&mut self, call: CallId, other: CallId) -> Evidence {
+        let (mine, theirs) = (self.outlines[self.side], self.outlines[self.side.other()]);
+        let (a, b) = (call.index(), other.index());
+        let bag = self.bags.of(self.side, call.0);
+        let shared = common(&bag, &self.bags.of(self.side.other(), other.0));
+        let names =
+            (self.diff.tree(self.side).name(call), self.diff.tree(self.side.other()).name(other));
+        Evidence {
+            call: other,
+            same_key: mine.keys[a] == theirs.keys[b],
+            same_name: names.0 == names.1,
+            same_arguments: mine.arguments[a] != 0 && mine.arguments[a] == theirs.arguments[b],
+            same_subtree: mine.exact[a] == theirs.exact[b],
+            same_shape: mine.shape[a] == theirs.shape[b],
+            shared,
+            of: mine.weight(call.0).max(theirs.weight(other.0)),
+            distance: self
+                .position(self.side, call)
+                .abs_diff(self.position(self.side.other(), other)),
+            partner: self.diff.partner(self.side.other(), other),
+        }
+    }
+
+    /// How many siblings stand before a call.
+    fn position(&self, side: Side, call: CallId) -> u32 {
+        let tree = self.diff.tree(side);
+        tree.parent(call).map_or(0, |parent| {
+            tree.children(parent).take_while(|&sibling| sibling != call).count() as u32
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! The places that changed, as far as the repeats support it → lines of a table in the page.
+
+use super::overview::change as style_of;
+use crate::report::figures::{Unit, times};
+use crate::report::verdict_summary::{Change, VerdictSummary};
+use crate::side::PerSide;
+use crate::trace::Nanos;
+
+/// A place that changed.
+pub(super) struct ChangeLine<'a> {
+    pub(super) name: &'a str,
+    pub(super) module: &'a str,
+    pub(super) verdict: &'static str,
+    pub(super) work: String,
+    pub(super) times: [String; 2],
+    pub(super) difference: String,
+    pub(super) ratio: String,
+    pub(super) style: &'static str,
+}
+
+pub(super) fn lines(verdict: &VerdictSummary, unit: Unit) -> Vec<ChangeLine<'_>> {
+    verdict.largest_changes.iter().map(|change| line(change, unit)).collect()
+}
+
+fn line(change: &Change, unit: Unit) -> ChangeLine<'_> {
+    let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
+    let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+    let modules = [&change.module_trace1, &change.module_trace2];
+    ChangeLine {
+        name: &change.name,
+        module: modules.into_iter().find(|module| !module.is_empty()).map_or("", |m| m),
+        verdict: change.verdict,
+        work: format!("{} work", change.work.replace('_', "-")),
+        times: [unit.show(time.baseline), unit.show(time.candidate)],
+        difference: unit.show_signed(time.candidate - time.baseline),
+        ratio: times(time),
+        style: style_of(time.candidate - time.baseline),
+    }
+}

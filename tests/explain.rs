@@ -1,0 +1,65 @@
+//! Why a call has its partner: the evidence and the other candidates.
+
+use std::process::Command;
+use tracetree::diff::{Relation, TraceDiff};
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Side};
+
+const ROCM: &str = "examples/traces/resnet.rocm.json.gz";
+const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
+
+#[test]
+fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
+    let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::read(path).expect("an example trace"));
+    let trees = traces.as_ref().map(CallTree::build);
+    let diff = TraceDiff::align(trees.as_ref());
+    let tree = diff.tree(Side::Baseline);
+    let call = tree
+        .calls()
+        .find(|&call| tree.name(call) == "aten::miopen_convolution")
+        .expect("a convolution");
+    let explanation = diff.explain(Side::Baseline, call);
+    assert_eq!(explanation.relation, Relation::Renamed);
+    let partner = explanation.partner.expect("a partner");
+    assert_eq!(diff.tree(Side::Candidate).name(partner.call), "aten::cudnn_convolution");
+    assert!(!partner.same_key && !partner.same_subtree);
+    assert!(partner.shared > 0 && partner.shared < partner.of);
+}
+
+#[test]
+fn a_partner_has_more_evidence_than_the_candidates_that_lost() {
+    let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::read(path).expect("an example trace"));
+    let trees = traces.as_ref().map(CallTree::build);
+    let diff = TraceDiff::align(trees.as_ref());
+    let tree = diff.tree(Side::Baseline);
+    let call = tree.calls().find(|&call| tree.name(call) == "aten::conv2d").expect("a convolution");
+    let explanation = diff.explain(Side::Baseline, call);
+    let partner = explanation.partner.clone().expect("a partner");
+    assert!(partner.same_subtree && partner.same_name && partner.distance == 0);
+    for other in &explanation.others {
+        assert_ne!(other.call, partner.call);
+        assert!(!explanation.why_not(other).is_empty());
+    }
+}
+
+#[test]
+fn the_command_line_prints_path_relation_and_evidence() {
+    let run = |uid: &str| {
+        Command::new(env!("CARGO_BIN_EXE_tracetree"))
+            .args(["explain", ROCM, CUDA, "--baseline", uid])
+            .output()
+            .expect("the program runs")
+    };
+    let traces = Trace::read(ROCM).expect("an example trace");
+    let conv = traces.events().find(|&e| traces.name(e) == "aten::conv2d").expect("a convolution");
+    let output = run(&traces.uid(conv).0.to_string());
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success());
+    for part in ["trace1  aten::conv2d", "trace2  aten::conv2d", "relation  same", "in common"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    let unknown = run("4000000000");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no host call"));
+}
