@@ -18,6 +18,7 @@ use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use moves::Likeness;
+use rustc_hash::FxHashSet;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -156,21 +157,76 @@ impl<'a, 't> Aligner<'a, 't> {
             score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let mut gaps = Vec::new();
-        let mut from = (0, 0);
-        let ends = (lists.baseline.len(), lists.candidate.len());
-        for &(i, j) in aligned.pairs.iter().chain(std::iter::once(&ends)) {
-            if from.0 < i || from.1 < j {
-                gaps.push(PerSide::new(
-                    lists.baseline[from.0..i].to_vec(),
-                    lists.candidate[from.1..j].to_vec(),
-                ));
+        let (firm, unlike): (Vec<_>, Vec<_>) = aligned
+            .pairs
+            .into_iter()
+            .map(|(i, j)| (lists.baseline[i], lists.candidate[j]))
+            .partition(|&(a, b)| self.is_equal(a, b));
+        for (a, b) in firm {
+            self.pair_in_place(a, b);
+        }
+        self.pair_exchanged(lists, &unlike);
+        for (a, b) in unlike {
+            if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
+                self.pair_in_place(a, b);
             }
-            from = (i + 1, j + 1);
         }
-        for (i, j) in aligned.pairs {
-            self.pair_in_place(lists.baseline[i], lists.candidate[j]);
+        self.gaps_of(lists)
+    }
+
+    /// Where unlike calls stand opposite each other although each has its equal among what is not
+    /// firmly paired, calls have changed places: pairs them with their equals.
+    fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
+        if unlike.is_empty() {
+            return;
         }
+        let exact = self.outlines.map(|outline| &outline.exact);
+        let free = PerSide::from_fn(|side| {
+            lists[side].iter().copied().filter(|&call| self.is_free(side, call)).collect::<Vec<_>>()
+        });
+        let open: PerSide<FxHashSet<u64>> = PerSide::from_fn(|side| {
+            free[side].iter().map(|&call| exact[side][call as usize]).collect()
+        });
+        let is_firm = |&&(a, b): &&(u32, u32)| {
+            !open.candidate.contains(&exact.baseline[a as usize])
+                || !open.baseline.contains(&exact.candidate[b as usize])
+        };
+        let kept: Vec<(u32, u32)> = unlike.iter().filter(is_firm).copied().collect();
+        if kept.len() == unlike.len() {
+            return;
+        }
+        for (a, b) in kept {
+            self.pair_in_place(a, b);
+        }
+        let free = PerSide::from_fn(|side| {
+            free[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
+        });
+        self.pair_moved(&free, Likeness::Exchanged);
+    }
+
+    fn is_equal(&self, a: u32, b: u32) -> bool {
+        self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
+    }
+
+    /// The runs of free calls between the calls of two lists that are partners in place.
+    fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
+        let mut gaps = Vec::new();
+        let mut gap: PerSide<Vec<u32>> = PerSide::default();
+        let mut rest = lists.candidate.iter().copied();
+        for &a in lists.baseline {
+            match self.pairing.partners.baseline[a as usize] {
+                NONE => gap.baseline.push(a),
+                _ if self.pairing.relations.baseline[a as usize] == Relation::Moved => {}
+                partner => {
+                    let before = rest.by_ref().take_while(|&b| b != partner);
+                    gap.candidate.extend(before.filter(|&b| self.is_free(Side::Candidate, b)));
+                    gaps.push(std::mem::take(&mut gap));
+                }
+            }
+        }
+        gap.candidate.extend(rest.filter(|&b| self.is_free(Side::Candidate, b)));
+        gaps.push(gap);
+        gaps.retain(|gap| !gap.baseline.is_empty() || !gap.candidate.is_empty());
         gaps
     }
 

@@ -29,6 +29,8 @@ struct Lost {
 /// Which calls may be paired.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
+    /// Equal subtrees near each other.
+    Exchanged,
     /// Equal subtrees beside each other, then equal keys with half of what is below in common.
     Beside,
     /// Equal subtrees near each other, kernel names left aside.
@@ -48,11 +50,13 @@ impl Aligner<'_, '_> {
         let lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
         let reach = match likeness {
             Likeness::Beside => BESIDE,
-            Likeness::EqualNear | Likeness::SimilarNear => NEAR,
+            Likeness::Exchanged | Likeness::EqualNear | Likeness::SimilarNear => NEAR,
             Likeness::EqualFar => u32::MAX,
         };
         if likeness != Likeness::SimilarNear {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
+        }
+        if !matches!(likeness, Likeness::SimilarNear | Likeness::Exchanged) {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
         if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
