@@ -138,7 +138,7 @@ impl<'a, 't> Aligner<'a, 't> {
         self.pair_moved(&left_over, Likeness::EqualNear);
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);
-        self.pair_moved(&left_over, Likeness::EqualFar);
+        self.pair_moved(&left_over, Likeness::Far);
         self.bags.clear();
     }
 

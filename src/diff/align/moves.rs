@@ -37,8 +37,9 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
-    /// Equal subtrees anywhere.
-    EqualFar,
+    /// Equal subtrees anywhere, then the only calls of their key with half of what is below in
+    /// common.
+    Far,
 }
 
 impl Aligner<'_, '_> {
@@ -51,7 +52,7 @@ impl Aligner<'_, '_> {
         let reach = match likeness {
             Likeness::Beside => BESIDE,
             Likeness::Exchanged | Likeness::EqualNear | Likeness::SimilarNear => NEAR,
-            Likeness::EqualFar => u32::MAX,
+            Likeness::Far => u32::MAX,
         };
         if likeness != Likeness::SimilarNear {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
@@ -60,9 +61,10 @@ impl Aligner<'_, '_> {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
         if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
-            self.pair_by(&lost, reach, |me, side, call| {
-                u64::from(me.outlines[side].keys[call as usize].0)
-            });
+            self.pair_by(&lost, reach, key_of);
+        }
+        if likeness == Likeness::Far {
+            self.pair_the_only(&lost);
         }
     }
 
@@ -112,6 +114,26 @@ impl Aligner<'_, '_> {
         reach: u32,
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
+        for (mine, theirs) in self.groups_by(lost, token) {
+            self.pair_group(&mine, &theirs, reach);
+        }
+    }
+
+    /// Pairs free calls that alone have their key on both sides.
+    fn pair_the_only(&mut self, lost: &PerSide<Vec<Lost>>) {
+        for (mine, theirs) in self.groups_by(lost, key_of) {
+            if let ([_], [_]) = (&*mine, &*theirs) {
+                self.pair_group(&mine, &theirs, u32::MAX);
+            }
+        }
+    }
+
+    /// The free calls of each token that both sides have, in the order of the baseline.
+    fn groups_by(
+        &self,
+        lost: &PerSide<Vec<Lost>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> Vec<(Vec<Lost>, Vec<Lost>)> {
         let mut waiting: FxHashMap<u64, Vec<Lost>> = FxHashMap::default();
         for &lost in lost.candidate.iter().filter(|lost| self.is_free(Side::Candidate, lost.call)) {
             waiting.entry(token(self, Side::Candidate, lost.call)).or_default().push(lost);
@@ -128,9 +150,7 @@ impl Aligner<'_, '_> {
                 groups[group].0.push(lost);
             }
         }
-        for (mine, theirs) in groups {
-            self.pair_group(&mine, &theirs, reach);
-        }
+        groups
     }
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
@@ -162,4 +182,8 @@ impl Aligner<'_, '_> {
         let shared = common(&bag, &self.bags.of(Side::Candidate, b));
         2 * shared >= x.weight(a).max(y.weight(b))
     }
+}
+
+fn key_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+    u64::from(aligner.outlines[side].keys[call as usize].0)
 }
