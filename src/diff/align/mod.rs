@@ -6,6 +6,7 @@
 //! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
 //! of a trace.
 
+mod exchanged;
 mod gaps;
 mod moves;
 mod score;
@@ -18,7 +19,6 @@ use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use moves::Likeness;
-use rustc_hash::FxHashSet;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -172,36 +172,6 @@ impl<'a, 't> Aligner<'a, 't> {
             }
         }
         self.gaps_of(lists)
-    }
-
-    /// Where unlike calls stand opposite each other although each has its equal among what is not
-    /// firmly paired, calls have changed places: pairs them with their equals.
-    fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
-        if unlike.is_empty() {
-            return;
-        }
-        let exact = self.outlines.map(|outline| &outline.exact);
-        let free = PerSide::from_fn(|side| {
-            lists[side].iter().copied().filter(|&call| self.is_free(side, call)).collect::<Vec<_>>()
-        });
-        let open: PerSide<FxHashSet<u64>> = PerSide::from_fn(|side| {
-            free[side].iter().map(|&call| exact[side][call as usize]).collect()
-        });
-        let is_firm = |&&(a, b): &&(u32, u32)| {
-            !open.candidate.contains(&exact.baseline[a as usize])
-                || !open.baseline.contains(&exact.candidate[b as usize])
-        };
-        let kept: Vec<(u32, u32)> = unlike.iter().filter(is_firm).copied().collect();
-        if kept.len() == unlike.len() {
-            return;
-        }
-        for (a, b) in kept {
-            self.pair_in_place(a, b);
-        }
-        let free = PerSide::from_fn(|side| {
-            free[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
-        });
-        self.pair_moved(&free, Likeness::Exchanged);
     }
 
     fn is_equal(&self, a: u32, b: u32) -> bool {

@@ -29,8 +29,6 @@ struct Lost {
 /// Which calls may be paired.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Equal subtrees near each other.
-    Exchanged,
     /// Equal subtrees beside each other, then equal keys with half of what is below in common.
     Beside,
     /// Equal subtrees near each other, kernel names left aside.
@@ -51,13 +49,11 @@ impl Aligner<'_, '_> {
         let lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
         let reach = match likeness {
             Likeness::Beside => BESIDE,
-            Likeness::Exchanged | Likeness::EqualNear | Likeness::SimilarNear => NEAR,
+            Likeness::EqualNear | Likeness::SimilarNear => NEAR,
             Likeness::Far => u32::MAX,
         };
         if likeness != Likeness::SimilarNear {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
-        }
-        if !matches!(likeness, Likeness::SimilarNear | Likeness::Exchanged) {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
         if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
@@ -66,6 +62,16 @@ impl Aligner<'_, '_> {
         if likeness == Likeness::Far {
             self.pair_the_only(&lost);
         }
+    }
+
+    /// Pairs calls of equal token near each other.
+    pub(super) fn pair_near(
+        &mut self,
+        calls: &PerSide<Vec<u32>>,
+        token: impl Fn(Side, u32) -> u64,
+    ) {
+        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side]));
+        self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
     }
 
     /// The calls that may have moved. Launches and GPU events are paired by their place only.
