@@ -95,7 +95,7 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
         cell.0 = cell.0.min(from.saturating_sub(half));
         cell.1 = cell.1.max((to + half).min(m));
     };
-    for op in merge_blocks(&capture_diff_slices(Algorithm::Myers, &a_tokens, &b_tokens)) {
+    for op in merge_blocks(&plain_alignment(&a_tokens, &b_tokens)) {
         let (rows, columns) = (op.a.len(), op.b.len());
         let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
         corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
@@ -112,6 +112,19 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
     widen(n, m, m);
     connect(&mut corridor.rows);
     corridor
+}
+
+/// The alignment of equal tokens with most of them in common. None of the near-linear methods is
+/// best for all lists: Myers gives up early in long unlike ones, the others need tokens that are
+/// rare.
+fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
+    let methods = [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram];
+    let alignments = methods.map(|method| capture_diff_slices(method, a, b));
+    let equal = |ops: &Vec<DiffOp>| -> usize {
+        let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+        equal.map(|op| op.old_range().len()).sum()
+    };
+    alignments.into_iter().rev().max_by_key(equal).unwrap_or_default()
 }
 
 /// A run of equal tokens, or a block in which the two sides differ.
