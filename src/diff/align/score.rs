@@ -135,6 +135,17 @@ impl Compare for Siblings<'_, '_, '_> {
         x.exact[a as usize] == y.exact[b as usize]
     }
 
+    fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
+        let (a, b) = self.calls(a, b);
+        let calls = |side: Side, call: u32| call..self.outlines[side].end(call);
+        let (mine, theirs) = (calls(Side::Baseline, a), calls(Side::Candidate, b));
+        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
+        mine.len() == theirs.len()
+            && mine
+                .zip(theirs)
+                .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+    }
+
     fn is_pair(&self, i: usize, j: usize) -> bool {
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
