@@ -160,7 +160,16 @@ impl Aligner<'_, '_> {
     }
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
-        // Both lists rise in place.
+        let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
+        // The nearest calls may all be taken, so what is left looks again.
+        while self.pair_nearest(&mine, &theirs, reach) > 0 {
+            mine.retain(|lost| self.is_free(Side::Baseline, lost.call));
+            theirs.retain(|lost| self.is_free(Side::Candidate, lost.call));
+        }
+    }
+
+    /// Pairs calls with one of their nearest; returns how many. Both lists rise in place.
+    fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| {
             let at = theirs.partition_point(|b| b.place < a.place);
             let from = at.saturating_sub(NEAREST);
@@ -169,13 +178,16 @@ impl Aligner<'_, '_> {
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
         pairs.retain(|(a, b)| a.place.abs_diff(b.place) <= reach);
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
+        let mut count = 0;
         for (a, b) in pairs {
             let free =
                 self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
             if free && self.is_alike(a.call, b.call) {
                 self.pair(a.call, b.call, Relation::Moved);
+                count += 1;
             }
         }
+        count
     }
 
     /// Whether the subtrees of two calls share at least half of their evidence.
