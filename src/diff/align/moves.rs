@@ -6,6 +6,7 @@
 //! an equal call is always to be had somewhere.
 
 use super::Aligner;
+use super::score::is_one_inside_other;
 use crate::diff::bags::common;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
@@ -198,7 +199,7 @@ impl Aligner<'_, '_> {
         }
         let bag = self.bags.of(Side::Baseline, a);
         let shared = common(&bag, &self.bags.of(Side::Candidate, b));
-        2 * shared >= x.weight(a).max(y.weight(b))
+        !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
 }
 
