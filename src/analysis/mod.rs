@@ -75,6 +75,18 @@ pub struct Analysis<'d> {
 
 impl<'d> Analysis<'d> {
     /// Accounts the time of both traces.
+    ///
+    /// ```
+    /// use tracetree::{Analysis, CallTree, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let analysis = Analysis::new(&diff);
+    /// assert!(analysis.account().is_exact());
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
         Analysis::with_options(diff, AnalysisOptions::default())
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
 use tracetree::diff::TraceDiff;
-use tracetree::report::{summarise, write_markdown, write_report_with};
+use tracetree::report::{Report, summarise, write_markdown};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result};
@@ -137,9 +137,9 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let traces = args.selection.cut(load::pair(paths, console)?)?;
     let (baseline, candidate) =
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
-    let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
+    let diff = TraceDiff::new(&baseline, &candidate);
     let analysis = Analysis::with_options(&diff, options);
-    write_report_with(&analysis, &args.output, &args.emit.options())?;
+    Report::with_options(&analysis, args.emit.options()).write(&args.output)?;
     let summary = summarise(&analysis);
     let width = console.width();
     console.print(|out| match args.format {

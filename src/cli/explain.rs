@@ -24,7 +24,7 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
     let traces = load::pair(paths, console)?;
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let (side, uid) = args.wanted.uid();
     let tree = diff.tree(side);
     let call =

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{Account, Analysis, CollectiveWait, Collectives, straggler};
 use tracetree::diff::TraceDiff;
-use tracetree::report::{RankRow, write_ranks, write_report_with};
+use tracetree::report::{RankRow, Report, write_ranks};
 use tracetree::trace::{ReadOptions, Trace, read_pair};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
@@ -74,7 +74,7 @@ fn rank_of(path: &Path) -> Result<Option<i64>> {
     let rank = |header: &tracetree::trace::Header| header.distributed.as_ref().and_then(|d| d.rank);
     match rank(&Trace::read_header(path)?) {
         Some(told) => Ok(Some(told)),
-        None => Ok(rank(Trace::read(path)?.header())),
+        None => Ok(rank(Trace::open(path)?.header())),
     }
 }
 
@@ -147,9 +147,9 @@ fn compare(pair: &RankPair, args: &DiffArgs) -> Result<Compared> {
         read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(&options, &options))?;
     let traces = args.selection.cut(traces)?;
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let analysis = Analysis::with_options(&diff, args.analysis_options()?);
-    write_report_with(&analysis, &args.output.join(&pair.folder), &args.emit.options())?;
+    Report::with_options(&analysis, args.emit.options()).write(args.output.join(&pair.folder))?;
     Ok(Compared {
         account: *analysis.account(),
         collectives: traces.as_ref().map(Collectives::of),

@@ -75,7 +75,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<TraceInfo>> {
 }
 
 fn read(path: &Path) -> Result<TraceInfo> {
-    let trace = Trace::read(path)?;
+    let trace = Trace::open(path)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
 }

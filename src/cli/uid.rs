@@ -61,7 +61,7 @@ fn from_traces(
 ) -> Result<Outcome> {
     let traces = load::pair(paths.map(PathBuf::as_path), console)?;
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let pair = find(&diff.uid_map(), side, uid).ok_or_else(|| unknown(paths[side], side, uid))?;
     print(&pair, Some(&traces), console)
 }

@@ -78,8 +78,24 @@ pub struct TraceDiff<'t> {
 }
 
 impl<'t> TraceDiff<'t> {
-    /// Aligns two trees, baseline first.
-    pub fn align(trees: PerSide<&'t CallTree<'t>>) -> TraceDiff<'t> {
+    /// Aligns two trees.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Side, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    ///
+    /// // The forward convolutions part below an op that both have.
+    /// let op = baseline.calls().find(|&call| baseline.name(call) == "aten::miopen_convolution");
+    /// let common = diff.lowest_common_op(Side::Baseline, op.expect("a convolution"));
+    /// assert_eq!(common.map(|call| baseline.name(call)), Some("aten::_convolution"));
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
+    pub fn new(baseline: &'t CallTree<'t>, candidate: &'t CallTree<'t>) -> TraceDiff<'t> {
+        let trees = PerSide::new(baseline, candidate);
         // The search breaks ties by the order of its sides, so it is always run in one order of
         // the two contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
         let pairing = match in_order(trees) {

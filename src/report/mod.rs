@@ -119,28 +119,48 @@ fn files_of(emit: Emit) -> &'static [ReportFile] {
     }
 }
 
-/// Writes the tables of `analysis` and what [`ReportOptions::default`] names into `folder`, which
-/// is created if it is missing. Returns the names of the files written.
-///
-/// # Errors
-/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
-pub fn write_report(analysis: &Analysis<'_>, folder: &Path) -> Result<Vec<&'static str>> {
-    write_report_with(analysis, folder, &ReportOptions::default())
+/// The report of an analysis: a folder of tables, and of what [`ReportOptions`] names.
+#[derive(Debug, Clone)]
+pub struct Report<'a, 'd> {
+    analysis: &'a Analysis<'d>,
+    options: ReportOptions,
 }
 
-/// Writes the tables of `analysis` and what `options` names into `folder`, which is created if it
-/// is missing. Returns the names of the files written.
-///
-/// # Errors
-/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
-pub fn write_report_with(
-    analysis: &Analysis<'_>,
-    folder: &Path,
-    options: &ReportOptions,
-) -> Result<Vec<&'static str>> {
-    let wanted = Emit::ALL.into_iter().filter(|emit| options.emits.contains(emit));
-    let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
-    folder::write_into(folder, &files, analysis, options)
+impl<'a, 'd> Report<'a, 'd> {
+    /// The report with what [`ReportOptions::default`] names.
+    ///
+    /// ```
+    /// use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let folder = std::env::temp_dir().join(format!("tracetree-report-{}", std::process::id()));
+    /// let files = Report::new(&Analysis::new(&diff)).write(&folder)?;
+    /// assert!(files.contains(&"uid_map.csv"));
+    /// # std::fs::remove_dir_all(&folder).expect("the folder was written");
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
+    pub fn new(analysis: &'a Analysis<'d>) -> Report<'a, 'd> {
+        Report::with_options(analysis, ReportOptions::default())
+    }
+
+    /// The report with what `options` names.
+    pub fn with_options(analysis: &'a Analysis<'d>, options: ReportOptions) -> Report<'a, 'd> {
+        Report { analysis, options }
+    }
+
+    /// Writes the report into `folder`, which is created if it is missing. Returns the names of the
+    /// files written.
+    ///
+    /// # Errors
+    /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+    pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<&'static str>> {
+        let wanted = Emit::ALL.into_iter().filter(|emit| self.options.emits.contains(emit));
+        let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
+        folder::write_into(folder.as_ref(), &files, self.analysis, &self.options)
+    }
 }
 
 /// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.

@@ -92,6 +92,18 @@ pub struct CallTree<'t> {
 
 impl<'t> CallTree<'t> {
     /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Trace};
+    ///
+    /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let tree = CallTree::build(&trace);
+    /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
+    /// let op = op.expect("a convolution");
+    /// let above: Vec<&str> = tree.ancestors(op).take(2).map(|call| tree.name(call)).collect();
+    /// assert_eq!(above, ["aten::_convolution", "aten::convolution"]);
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn build(trace: &'t Trace) -> CallTree<'t> {
         let mut notes = Notes::default();
         let launched = launches::link(trace, &mut notes);
