@@ -9,7 +9,7 @@ use super::layers::Layers;
 use super::robust::median;
 use super::{Analysis, Measure, Phase, Phases, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{Arguments, Nanos, Notes, TextId};
+use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,8 +176,11 @@ impl Analysis<'_> {
             "wrap the phases in record_function, or profile with the engine's own annotations",
             || "nothing in the trace tells the phases: all work counts as phase unknown".to_owned(),
         );
-        let has_frames = tree.calls().any(|call| tree.kind(call) == CallKind::Frame);
-        let has_stacks = has_frames || !tree.trace().call_stacks().is_empty();
+        // Asked of the trace: frames that the user left out of the tree were recorded.
+        let trace = tree.trace();
+        let has_frames =
+            trace.events().any(|event| trace.category(event) == Category::PythonFunction);
+        let has_stacks = has_frames || !trace.call_stacks().is_empty();
         notes.add(
             "NO_PYTHON_STACKS",
             u64::from(!has_stacks),

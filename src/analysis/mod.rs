@@ -188,16 +188,24 @@ impl<'d> Analysis<'d> {
         &self.account
     }
 
-    /// Name of a row: the op, `a | b` where an outermost op was renamed, the launch API, or
-    /// `(launch not in trace)`.
+    /// Name of a row: the op, `a | b` where an outermost op was renamed or an alias makes two names
+    /// one, the launch API, or `(launch not in trace)`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
             (RowKind::Unlinked, ..) => crate::tree::UNLINKED.to_owned(),
-            (RowKind::CommonOp, Some(name), _) => name.to_owned(),
+            (RowKind::CommonOp, Some(name), _) if !self.is_aliased(row) => name.to_owned(),
             (_, Some(a), Some(b)) if a != b => format!("{a} | {b}"),
             (_, Some(name), _) | (_, None, Some(name)) => name.to_owned(),
             (_, None, None) => String::new(),
+        }
+    }
+
+    /// Whether the ops of a row count as one name only by an alias.
+    fn is_aliased(&self, row: &Row) -> bool {
+        match row.calls {
+            PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
+            PerSide { baseline: None, .. } | PerSide { candidate: None, .. } => false,
         }
     }
 

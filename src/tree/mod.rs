@@ -17,9 +17,11 @@ mod backward;
 mod launches;
 mod links;
 mod nest;
+mod options;
 mod steps;
 
 pub use links::{LinkGraph, LinkKind};
+pub use options::{Frames, TreeOptions};
 pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
@@ -105,10 +107,15 @@ impl<'t> CallTree<'t> {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn build(trace: &'t Trace) -> CallTree<'t> {
+        CallTree::with_options(trace, TreeOptions::default())
+    }
+
+    /// Builds the tree of `trace`, with options.
+    pub fn with_options(trace: &'t Trace, options: TreeOptions) -> CallTree<'t> {
         let mut notes = Notes::default();
         let launched = launches::link(trace, &mut notes);
         let mut planter = nest::Planter::new(trace, &launched);
-        planter.plant_threads();
+        planter.plant_threads(options.frames);
         planter.plant_unlinked();
         let nest::Planted { arena, ends, calls, noise, artefacts } = planter.finish();
         notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
