@@ -241,13 +241,85 @@ fn a_reader_that_closes_the_pipe_is_no_error() {
 
 #[test]
 fn tree_shows_the_call_stack_with_uids() {
-    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--gpu"]));
+    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json"]));
     let lines: Vec<&str> = out.lines().map(str::trim_start).collect();
     assert!(lines[0].starts_with("thread 5617 (main)"), "{out}");
     assert!(lines.iter().any(|line| line.starts_with("aten::add_  [")), "{out}");
     assert!(!out.contains("aten::reshape"), "it launches nothing\n{out}");
+    let (all, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--all"]));
+    assert!(all.contains("aten::reshape"), "{all}");
     let (short, _) = ends(0, program(&["tree", ROCM, "--depth", "2"]));
     assert!(short.lines().all(|line| !line.starts_with("    ")), "{short}");
+}
+
+/// The names in a printed tree, with their indentation.
+fn tree_names(arguments: &[&str]) -> (Vec<String>, String) {
+    let (out, err) = ends(0, program(&[&["tree"], arguments].concat()));
+    let name = |line: &str| line.split("  [").next().unwrap_or_default().to_owned();
+    let names = out.lines().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        format!("{}{}", " ".repeat(indent), name(line.trim_start()))
+    });
+    (names.collect(), err)
+}
+
+#[test]
+fn tree_shows_one_call_with_its_path_from_the_thread() {
+    let file = "tests/fixtures/bias_add/baseline.json";
+    let call = uid(file, "aten::add_");
+    let (names, _) = tree_names(&[file, "--uid", &call]);
+    let path = ["thread", "nn.Module", "aten::conv2d", "aten::convolution", "aten::_convolution"];
+    for (line, part) in names.iter().zip(path) {
+        assert!(line.contains(part), "{part}: {names:?}");
+    }
+    assert_eq!(names[6].trim_start(), "aten::add_");
+    assert_eq!(names.len(), 9, "its launch and its kernel, and no neighbour: {names:?}");
+    assert!(!names.iter().any(|name| name.contains("hipExtModuleLaunchKernel")), "{names:?}");
+    let (shallow, _) = tree_names(&[file, "--uid", &call, "--depth", "1"]);
+    assert_eq!(shallow, names[..7]);
+    let (_, err) = ends(2, program(&["tree", file, "--uid", "999999"]));
+    assert!(err.contains("event 999999") && err.contains(file), "{err}");
+}
+
+#[test]
+fn tree_shows_the_calls_whose_name_matches_with_what_leads_to_them() {
+    let file = "tests/fixtures/bias_add/baseline.json";
+    let (names, _) = tree_names(&[file, "--include", "^aten::add_$"]);
+    let trimmed: Vec<&str> = names.iter().map(|name| name.trim_start()).collect();
+    assert!(trimmed[0].starts_with("thread"), "{trimmed:?}");
+    assert!(trimmed.contains(&"aten::convolution") && trimmed.contains(&"hipLaunchKernel"));
+    assert!(!trimmed.contains(&"hipExtModuleLaunchKernel"), "{trimmed:?}");
+    let (none, err) = tree_names(&[file, "--include", "no_such_op"]);
+    assert!(none.is_empty() && err.contains("no call on the GPU path matches"), "{err}");
+    let (_, err) = ends(2, program(&["tree", file, "--include", "a(b"]));
+    assert!(err.contains("unclosed group"), "{err}");
+}
+
+#[test]
+fn tree_shows_all_of_a_trace_without_gpu_work_and_says_so() {
+    let (out, err) = ends(0, program(&["tree", CNN]));
+    assert!(out.contains("aten::conv2d"), "{out}");
+    assert!(err.contains("no GPU work in the trace: all calls are shown"), "{err}");
+    assert_eq!(ends(0, program(&["tree", CNN, "--all"])), (out, String::new()));
+}
+
+#[test]
+fn completions_and_the_manual_page_know_all_commands() {
+    let commands = ["diff", "info", "tree", "uid", "explain", "model-diff", "completions", "man"];
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (script, err) = ends(0, program(&["completions", shell]));
+        assert!(commands.iter().all(|command| script.contains(command)), "{shell}");
+        assert!(script.contains("no-python") && err.is_empty(), "{shell}");
+    }
+    let (page, _) = ends(0, program(&["man"]));
+    assert!(page.contains(".TH tracetree 1"), "{page}");
+    for command in commands {
+        let heading = format!("TRACETREE {}", command.to_uppercase().replace('-', "\\-"));
+        assert!(page.contains(&heading), "{heading}");
+    }
+    assert!(page.contains("\\-\\-no\\-python"), "options of a command: {page}");
+    let (_, err) = ends(2, program(&["completions", "tcsh"]));
+    assert!(err.contains("possible values"), "{err}");
 }
 
 #[test]

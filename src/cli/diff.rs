@@ -1,5 +1,6 @@
 //! `tracetree diff BASE NEW`: the main job.
 
+use super::compare::{self, CompareArgs};
 use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
@@ -8,10 +9,8 @@ use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
-use tracetree::diff::TraceDiff;
 use tracetree::report::{Report, summarise, write_markdown};
 use tracetree::trace::Nanos;
-use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
 #[derive(Args)]
@@ -44,6 +43,8 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
     #[arg(long, value_name = "LIMIT")]
     fail_on: Option<Limit>,
+    #[command(flatten)]
+    pub(super) compare: CompareArgs,
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
 }
@@ -133,13 +134,14 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let options = args.analysis_options()?;
+    let (options, diff_options) = (args.analysis_options()?, args.compare.diff_options()?);
     let traces = args.selection.cut(load::pair(paths, console)?)?;
-    let (baseline, candidate) =
-        rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
-    let diff = TraceDiff::new(&baseline, &candidate);
-    let analysis = Analysis::with_options(&diff, options);
-    Report::with_options(&analysis, args.emit.options()).write(&args.output)?;
+    let progress = console.progress();
+    let trees = progress.stage("building the call trees", || args.compare.trees(&traces));
+    let diff = progress.stage("aligning them", || compare::align(&trees, diff_options));
+    let analysis = progress.stage("accounting the time", || Analysis::with_options(&diff, options));
+    let report = Report::with_options(&analysis, args.emit.options());
+    progress.stage("writing the report", || report.write(&args.output))?;
     let summary = summarise(&analysis);
     let width = console.width();
     console.print(|out| match args.format {
