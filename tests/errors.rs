@@ -91,7 +91,7 @@ fn of_two_broken_traces_the_baseline_is_told_first() {
 fn a_report_folder_without_a_map_says_so() {
     let folder = TempDir::new().expect("a temporary folder");
     let error = read_uid_map(folder.path()).expect_err("an empty folder");
-    assert_says(&error, ErrorKind::Io, "uid_map.csv");
+    assert_says(&error, ErrorKind::Usage, "is no report: there is no uid_map.csv in it");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tracetree::Result;
 use tracetree::analysis::{HeadInfo, TraceInfo};
 use tracetree::report::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_line, write_json,
+    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
 use tracetree::trace::{ReadOptions, Trace};
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
         (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
         (InfoFormat::Json, _) => {
             let infos = read_all(&args.traces, console)?;
-            console.print(|out| write_json(&infos, out))?;
+            console.print(|out| write_info_json(&infos, out))?;
         }
     }
     Ok(Outcome::Done)

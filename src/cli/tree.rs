@@ -128,6 +128,9 @@ impl<'a, 't> View<'a, 't> {
 
     /// What the user should know about what is shown.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
+        if self.tree.is_empty() {
+            return Some("the trace has no host call and no GPU event");
+        }
         let nothing = !shown.contains(&true);
         match (nothing, self.is_gpu_path, self.args.all) {
             (true, true, _) => Some("no call on the GPU path matches; --all looks at all calls"),
