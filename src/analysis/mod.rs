@@ -127,6 +127,14 @@ impl<'d> Analysis<'d> {
         &self.options
     }
 
+    /// What people call a side: the name that the user gave, else `trace1` or `trace2`.
+    pub fn side_name(&self, side: Side) -> &str {
+        match self.options.names[side].as_str() {
+            "" => side.label(),
+            name => name,
+        }
+    }
+
     /// What was odd when the time was accounted.
     pub fn notes(&self) -> &Notes {
         &self.notes

@@ -4,12 +4,13 @@ use super::compare::{self, CompareArgs};
 use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
+use super::side_names::SideNameArgs;
 use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
-use tracetree::report::{Report, summarise, write_markdown};
+use tracetree::report::{Report, summarise, write_markdown, write_summary};
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -28,8 +29,8 @@ pub(super) struct DiffArgs {
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
-    /// Rows of the table that is printed.
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    /// Differences that are printed.
+    #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// TOML file with rules for kinds of work, put before the built-in ones.
     #[arg(long, value_name = "FILE")]
@@ -43,6 +44,8 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
     #[arg(long, value_name = "LIMIT")]
     fail_on: Option<Limit>,
+    #[command(flatten)]
+    side_names: SideNameArgs,
     #[command(flatten)]
     pub(super) compare: CompareArgs,
     #[command(flatten)]
@@ -104,6 +107,7 @@ impl DiffArgs {
     pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        let options = self.side_names.add_to(options)?;
         Ok(match &self.categories {
             Some(path) => options.categories(Categories::extended(path)?),
             None => options,
@@ -146,12 +150,12 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => summary::text(&analysis, &summary, args.top, width, out),
-        Format::Json => summary::json(&summary, out),
+        Format::Json => write_summary(&summary, out),
         Format::Csv => summary::csv(&analysis, out),
         Format::Md => write_markdown(&analysis, args.top, out),
     })?;
     for note in &summary.notes {
-        console.say(&summary::note_line(note));
+        console.say(&summary::note_line(&summary, note));
     }
     console.say(&format!("report in {}", args.output.display()));
     args.emit.show(&args.output, console);

@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
+mod columns;
 mod compare;
 mod diff;
 mod emit;
@@ -13,6 +14,7 @@ mod output;
 mod pages;
 mod progress;
 mod selection;
+mod side_names;
 mod summary;
 mod tree;
 mod uid;

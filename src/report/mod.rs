@@ -20,6 +20,7 @@ mod info;
 mod kernel_table;
 mod kernels_csv;
 mod labels;
+mod largest;
 mod layer_op_table;
 mod layer_table;
 mod markdown;
@@ -44,15 +45,17 @@ mod xlsx;
 
 pub use emit::{Emit, ReportOptions};
 pub use figures::{Unit, one_line, percent, shorten, times};
-pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
+pub use info::{
+    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+};
 pub use labels::node_name;
-pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
+pub use largest::{LargeDifference, Part, largest_differences};
+pub use rank_table::{RankRow, write_rank_json, write_rank_table, write_ranks};
 pub use summary::{
-    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
-    write_json,
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
 };
 pub use uid_table::read_uid_map;
-pub use verdict::sentence as verdict;
+pub use verdict::{evidence, sentence as verdict};
 pub use verdict_summary::{Change, VerdictSummary};
 
 use crate::analysis::Analysis;
