@@ -53,7 +53,8 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
     if let Some(early) = &early {
         print_head(early, console)?;
     }
-    let info = read_all(std::slice::from_ref(&path.to_path_buf()), console)?.remove(0);
+    // No bar: it would wipe the head off its line.
+    let info = read(path, &ReadOptions::default())?;
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;

@@ -14,6 +14,8 @@ use tracetree::report::{
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
+/// Title of the table of differences.
+const TITLE: &str = "largest differences";
 /// Longest name of a side in a column.
 const SIDE_NAME: usize = 16;
 /// Parts of one difference that are told.
@@ -249,7 +251,7 @@ impl<'a> Columns<'a> {
         let events = self.events.map_or_else(String::new, |w| format!("  {:>w$}", "kernels"));
         format!(
             "{:<room$}  {:>calls$}{events} {one:>time$} {two:>time$} {:>11} {:>6}",
-            fit("largest differences", room),
+            if room < TITLE.len() { "largest" } else { TITLE },
             "calls",
             "difference",
             "ratio"
