@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use tracetree::Result;
 use tracetree::analysis::{HeadInfo, TraceInfo};
 use tracetree::report::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_line, write_json,
+    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
-use tracetree::trace::Trace;
+use tracetree::trace::{ReadOptions, Trace};
 
 #[derive(Args)]
 pub(super) struct InfoArgs {
@@ -35,8 +35,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
         (InfoFormat::Text, [path]) => describe_one(path, console)?,
         (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
         (InfoFormat::Json, _) => {
-            let infos = read_all(&args.traces)?;
-            console.print(|out| write_json(&infos, out))?;
+            let infos = read_all(&args.traces, console)?;
+            console.print(|out| write_info_json(&infos, out))?;
         }
     }
     Ok(Outcome::Done)
@@ -53,7 +53,8 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
     if let Some(early) = &early {
         print_head(early, console)?;
     }
-    let info = read(path)?;
+    // No bar: it would wipe the head off its line.
+    let info = read(path, &ReadOptions::default())?;
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
@@ -62,7 +63,7 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
 }
 
 fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
-    for info in read_all(paths)? {
+    for info in read_all(paths, console)? {
         print_name(&info.path, console)?;
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
@@ -70,12 +71,15 @@ fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
     Ok(())
 }
 
-fn read_all(paths: &[PathBuf]) -> Result<Vec<TraceInfo>> {
-    paths.par_iter().map(|path| read(path)).collect()
+fn read_all(paths: &[PathBuf], console: &Console) -> Result<Vec<TraceInfo>> {
+    let files: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    console.progress().reading(&files, |options| {
+        files.par_iter().zip(options).map(|(path, options)| read(path, options)).collect()
+    })
 }
 
-fn read(path: &Path) -> Result<TraceInfo> {
-    let trace = Trace::read(path)?;
+fn read(path: &Path, options: &ReadOptions) -> Result<TraceInfo> {
+    let trace = Trace::open_with(path, options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
 }

@@ -7,6 +7,7 @@ use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::Unit;
 use crate::report::sums::NodeSums;
+use crate::side::Side;
 use serde::Serialize;
 
 /// Most nodes of the merged tree in a page: some 35 bytes each.
@@ -18,6 +19,8 @@ const ROWS: usize = 20_000;
 struct PageValue<'a> {
     measure: &'static str,
     unit: &'static str,
+    /// What people call the two sides.
+    names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
     tree: &'a PageTree,
@@ -44,6 +47,7 @@ pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (S
     let value = PageValue {
         measure: analysis.measure().label(),
         unit: unit.label(),
+        names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
         tree: &tree,
         rows: &rows,
