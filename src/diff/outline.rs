@@ -121,16 +121,20 @@ impl Outline {
     }
 
     pub(super) fn children(&self, call: u32) -> Vec<u32> {
+        self.each_child(call).collect()
+    }
+
+    pub(super) fn each_child(&self, call: u32) -> impl Iterator<Item = u32> {
         self.siblings(call + 1, self.end(call))
     }
 
     pub(super) fn roots(&self) -> Vec<u32> {
-        self.siblings(0, self.len() as u32)
+        self.siblings(0, self.len() as u32).collect()
     }
 
-    fn siblings(&self, first: u32, end: u32) -> Vec<u32> {
-        let within = |call: u32| (call < end).then_some(call);
-        std::iter::successors(within(first), |&call| within(self.end(call))).collect()
+    fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
+        let within = move |call: u32| (call < end).then_some(call);
+        std::iter::successors(within(first), move |&call| within(self.end(call)))
     }
 
     /// Number of evidence tokens in the subtree.

@@ -21,6 +21,10 @@ const NAME: i64 = 4;
 /// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
 /// call and its renamed self. Less than any pair, but it makes the gap open where both are.
 const AFFINITY: i64 = TOKEN / 4;
+/// Worth of one common token of a call and the one of its name inside of a wrapper.
+const WRAPPED: i64 = TOKEN * 7 / 8;
+/// Levels of wrappers that are looked through.
+const WRAPPERS: usize = 16;
 /// Worth of pairing two runtime calls without GPU work.
 const QUERY: i64 = 8;
 
@@ -37,6 +41,8 @@ pub(super) struct Siblings<'a, 'b, 't> {
     launches_agree: FxHashMap<Key, bool>,
     /// Whether a list has more calls that equal an element than the other list.
     novel: PerSide<Vec<bool>>,
+    /// Whether a list has more calls of an element's key than the other list.
+    new_names: PerSide<Vec<bool>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
 }
@@ -50,7 +56,12 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         launched_together: bool,
     ) -> Self {
         let launches_agree = launches_agree(outlines, lists);
-        let novel = PerSide::from_fn(|side| novel(outlines, lists, side));
+        let novel = PerSide::from_fn(|side| {
+            surplus(lists, side, |side, call| outlines[side].exact[call as usize])
+        });
+        let new_names = PerSide::from_fn(|side| {
+            surplus(lists, side, |side, call| u64::from(outlines[side].keys[call as usize].0))
+        });
         let elements = runs::elements(outlines, lists);
         Siblings {
             trees,
@@ -61,6 +72,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             bags_of_runs: PerSide::default(),
             launches_agree,
             novel,
+            new_names,
             launched_together,
         }
     }
@@ -142,14 +154,30 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
                 if x.gpu_path[a as usize] == y.gpu_path[b as usize] =>
             {
+                let wrapped = self.wrapped(i, j);
                 // Nothing in common is still better than a hole on both sides.
-                (AFFINITY * self.common(a, b)).max(1)
+                wrapped.unwrap_or_else(|| (AFFINITY * self.common(a, b)).max(1))
             }
             // A launch whose op is gone stands where the op was.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
         }
+    }
+
+    /// What a call and the one of its name inside of a wrapper share. They become a pair, if one
+    /// level deeper, and must hold their place in a row of like siblings as a pair does.
+    fn wrapped(&mut self, i: usize, j: usize) -> Option<i64> {
+        let (a, b) = self.calls(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let is_new = |side: Side, at: usize| self.new_names[side][self.elements[side][at].start];
+        let within_b = is_new(Side::Candidate, j).then(|| inside(y, b, x.keys[a as usize]));
+        let within_a = || is_new(Side::Baseline, i).then(|| inside(x, a, y.keys[b as usize]));
+        let (a, b) = match within_b.flatten() {
+            Some(inner) => (a, inner),
+            None => (within_a().flatten()?, b),
+        };
+        Some(WRAPPED * self.common(a, b))
     }
 
     /// What two calls share, where that is all of `weight` but the names of kernels.
@@ -253,34 +281,50 @@ impl Compare for Siblings<'_, '_, '_> {
     }
 }
 
-/// Whether two calls of one name have other arguments, but one of them equals what the other holds,
-/// as in `aten::view` that calls `aten::view`: then the other is a wrapper.
+/// The call of a key that a wrapper holds: down the calls that hold most of what is below.
+fn inside(outline: &Outline, wrapper: u32, key: Key) -> Option<u32> {
+    let heaviest = |call: &u32| {
+        let most = outline.weight(*call) - outline.own_weight(*call);
+        outline.each_child(*call).find(|&child| 2 * outline.weight(child) > most)
+    };
+    let chain = std::iter::successors(heaviest(&wrapper), heaviest).take(WRAPPERS);
+    chain.into_iter().find(|&call| outline.keys[call as usize] == key)
+}
+
+/// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
+/// `aten::view`: then the other is a wrapper.
+///
+/// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
+/// gone, and the two are taken for partners.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline>, a: u32, b: u32) -> bool {
+    let same_arguments =
+        outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
     let holds = |side: Side, outer: u32, inner: u32| {
         let (mine, theirs) = (outlines[side], outlines[side.other()]);
         let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
+        let holds_more = || mine.weight(outer) > mine.own_weight(outer) + theirs.weight(inner);
         // Down the calls of the same name; each level is asked for its first one only.
-        let next = |call: &u32| {
-            mine.children(*call).into_iter().find(|&below| mine.keys[below as usize] == key)
-        };
-        std::iter::successors(next(&outer), next).any(|below| mine.exact[below as usize] == exact)
+        let next =
+            |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
+        mine.weight(outer) > theirs.weight(inner)
+            && (!same_arguments || holds_more())
+            && std::iter::successors(next(&outer), next)
+                .any(|below| mine.exact[below as usize] == exact)
     };
-    outlines.baseline.arguments[a as usize] != outlines.candidate.arguments[b as usize]
-        && (holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a))
+    holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a)
 }
 
-/// For each element of one list, whether it has more calls that equal it than the other list: not
-/// all of them can have an equal partner.
-fn novel(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>, side: Side) -> Vec<bool> {
-    let exact = |side: Side, call: u32| outlines[side].exact[call as usize];
+/// For each element of one list, whether it has more calls of its token than the other list: not
+/// all of them can have a partner of that token.
+fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {
-        *surplus.entry(exact(side, call)).or_default() += 1;
+        *surplus.entry(token(side, call)).or_default() += 1;
     }
     for &call in lists[side.other()] {
-        *surplus.entry(exact(side.other(), call)).or_default() -= 1;
+        *surplus.entry(token(side.other(), call)).or_default() -= 1;
     }
-    lists[side].iter().map(|&call| surplus[&exact(side, call)] > 0).collect()
+    lists[side].iter().map(|&call| surplus[&token(side, call)] > 0).collect()
 }
 
 /// Number of tokens that two lists share, as multisets.
