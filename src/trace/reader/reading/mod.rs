@@ -71,8 +71,7 @@ impl<'a> Reading<'a> {
     fn step(&mut self) -> Result<bool> {
         let walked = self.document.walk(self.block.index());
         self.block.consume(walked.used);
-        let blanks = self.block.content().len() - self.block.content().trim_ascii_start().len();
-        self.block.consume(blanks);
+        self.block.consume(leading_blanks(self.block.content()));
         self.check()?;
         match walked.stop {
             None => Ok(false),
@@ -119,4 +118,11 @@ impl<'a> Reading<'a> {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.source.name(), message).at(Place { offset: self.block.base(), event })
     }
+}
+
+/// How many blanks of JSON stand at the beginning. A form feed is none, though it is one to
+/// `trim_ascii_start`.
+fn leading_blanks(text: &[u8]) -> usize {
+    let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    text.iter().take_while(is_blank).count()
 }
