@@ -53,8 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn round(paths: PerSide<&Path>, folder: &Path) -> tracetree::Result<Round> {
     let mut costs = Vec::new();
     let options = ReadOptions::default();
-    let traces =
-        measured(&mut costs, || read_pair(paths, PerSide::new(&options, &options)))?;
+    let traces = measured(&mut costs, || read_pair(paths, PerSide::new(&options, &options)))?;
     let trees = measured(&mut costs, || {
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate))
     });

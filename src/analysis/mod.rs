@@ -5,6 +5,7 @@ mod annotations;
 mod categories;
 mod comparability;
 mod figures;
+mod found;
 mod fusion;
 mod info;
 mod intervals;
@@ -71,6 +72,7 @@ pub struct Analysis<'d> {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
+    found: found::Found,
 }
 
 impl<'d> Analysis<'d> {
@@ -92,8 +94,9 @@ impl<'d> Analysis<'d> {
             });
         }
         let categories = CategoryTable::new(diff, measure, &options.categories);
+        let found = found::Found::default();
         let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes };
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes, found };
         analysis.note_unclassified();
         analysis
     }
