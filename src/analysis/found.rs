@@ -3,7 +3,7 @@
 //! The files of a report are written at the same time. None of these may wait for another thread
 //! while it is found: the one that it waits for could be waiting for it.
 
-use super::{Analysis, Comparability, LayerPairs, Phases, Steps};
+use super::{Analysis, Comparability, LayerPairs, Phases, Steps, Verdicts};
 use crate::side::PerSide;
 use std::sync::OnceLock;
 
@@ -14,9 +14,22 @@ pub(super) struct Found {
     phases: OnceLock<PerSide<Phases>>,
     layers: OnceLock<LayerPairs>,
     comparability: OnceLock<Comparability>,
+    verdicts: OnceLock<Verdicts>,
+}
+
+impl Found {
+    /// Forgets what depends on the thresholds.
+    pub(super) fn forget_verdicts(&mut self) {
+        self.verdicts.take();
+    }
 }
 
 impl Analysis<'_> {
+    /// The total and each site, judged by the thresholds of the analysis.
+    pub fn own_verdicts(&self) -> &Verdicts {
+        self.found.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
+    }
+
     /// The steps of both traces.
     pub fn steps(&self) -> &PerSide<Steps> {
         self.found.steps.get_or_init(|| PerSide::from_fn(|side| Steps::of(self.tree(side))))

@@ -105,6 +105,7 @@ impl<'d> Analysis<'d> {
     #[must_use]
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.options.thresholds = thresholds;
+        self.found.forget_verdicts();
         self
     }
 

@@ -4,7 +4,8 @@
 //! the cases kept from them.
 
 use tracetree::diff::{Relation, TraceDiff};
-use tracetree::trace::{ReadOptions, Trace, Uid};
+use tracetree::report::summarise;
+use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{Analysis, PerSide, Side};
 
@@ -103,6 +104,22 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree<'_>>) {
     let (one, other) = (Analysis::new(&diff), Analysis::new(&mirrored));
     assert!(one.account().is_exact() && other.account().is_exact());
     assert_eq!(one.account().difference(), -other.account().difference());
+    all_results_hold_all_time(&one);
+}
+
+/// Every table can be made, and those that add up to the account do.
+fn all_results_hold_all_time(analysis: &Analysis<'_>) {
+    let total = analysis.account().totals.map(|totals| totals.time);
+    let in_layers = Side::BOTH.map(|side| {
+        let rows = analysis.layer_rows(analysis.layer_pairs());
+        rows.iter().map(|row| row.time[side]).sum::<Nanos>()
+    });
+    assert_eq!(in_layers, [total.baseline, total.candidate]);
+    analysis.fusions();
+    analysis.by_kernel();
+    analysis.step_rows();
+    analysis.phase_rows();
+    summarise(analysis);
 }
 
 /// Exchanging the sides exchanges the partners and nothing else.
