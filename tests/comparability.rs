@@ -24,7 +24,9 @@ fn build(batch: i64, kind: &str) -> TraceBuilder {
 }
 
 fn checked(one: TraceBuilder, two: TraceBuilder) -> Comparability {
-    compare_texts(&PerSide::new(one.json(), two.json()), |analysis| analysis.comparability().clone())
+    compare_texts(&PerSide::new(one.json(), two.json()), |analysis| {
+        analysis.comparability().clone()
+    })
 }
 
 fn codes(found: &Comparability) -> Vec<String> {
