@@ -2,7 +2,9 @@
 //!
 //! What nothing tells apart may take each other's partner: two events of one trace are alike when
 //! their subtrees are equal (names, arguments, kernel names) and so are their parents, or the
-//! parents are one. Pairs are therefore counted between classes of alike events:
+//! parents are one. So are a call and the call of the same name and arguments that it holds: where
+//! one of the two is gone, nothing tells which. Pairs are therefore counted between classes of alike
+//! events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -175,10 +177,18 @@ impl Facts {
 fn classes(events: &[Event], forest: &Forest) -> Vec<u64> {
     let mut classes = contents(events, forest, without_addresses);
     for &at in &forest.preorder {
-        let above = forest.parents[at].map_or(0, |parent| classes[parent]);
-        classes[at] = hash(&(above, classes[at]));
+        classes[at] = match forest.parents[at] {
+            Some(parent) if repeats(&events[parent], &events[at]) => classes[parent],
+            Some(parent) => hash(&(classes[parent], classes[at])),
+            None => hash(&(0_u64, classes[at])),
+        };
     }
     classes
+}
+
+/// Whether a call does the same again inside: same name, same arguments.
+fn repeats(outer: &Event, inner: &Event) -> bool {
+    outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
 /// A number for each event's subtree that equal subtrees share, whatever stands above them; names

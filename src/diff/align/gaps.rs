@@ -167,17 +167,17 @@ impl<'b> Gap<'_, 'b, '_> {
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
         let alike = same_arguments || self.names_are_alike(a, b);
         let agrees = match larger {
-            0 => same_arguments || self.is_alone_with_variant(a, b),
+            0 => same_arguments,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
-        match agrees {
+        match agrees || self.is_alone_with_variant(a, b) {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
             false => 0,
         }
     }
 
-    /// Whether two calls of which nothing is known but their names stand alone in the gap, and
-    /// one name extends the other.
+    /// Whether two calls stand alone in the gap and one name extends the other: enough where
+    /// nothing else is known of them, or all below is renamed, too.
     fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
         let stem = |name: &str| {
             let last = name.rsplit("::").next().unwrap_or(name);

@@ -6,6 +6,7 @@
 //! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
 //! of a trace.
 
+mod exchanged;
 mod gaps;
 mod moves;
 mod score;
@@ -137,7 +138,7 @@ impl<'a, 't> Aligner<'a, 't> {
         self.pair_moved(&left_over, Likeness::EqualNear);
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);
-        self.pair_moved(&left_over, Likeness::EqualFar);
+        self.pair_moved(&left_over, Likeness::Far);
         self.bags.clear();
     }
 
@@ -156,21 +157,46 @@ impl<'a, 't> Aligner<'a, 't> {
             score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let mut gaps = Vec::new();
-        let mut from = (0, 0);
-        let ends = (lists.baseline.len(), lists.candidate.len());
-        for &(i, j) in aligned.pairs.iter().chain(std::iter::once(&ends)) {
-            if from.0 < i || from.1 < j {
-                gaps.push(PerSide::new(
-                    lists.baseline[from.0..i].to_vec(),
-                    lists.candidate[from.1..j].to_vec(),
-                ));
+        let (firm, unlike): (Vec<_>, Vec<_>) = aligned
+            .pairs
+            .into_iter()
+            .map(|(i, j)| (lists.baseline[i], lists.candidate[j]))
+            .partition(|&(a, b)| self.is_equal(a, b));
+        for (a, b) in firm {
+            self.pair_in_place(a, b);
+        }
+        self.pair_exchanged(lists, &unlike);
+        for (a, b) in unlike {
+            if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
+                self.pair_in_place(a, b);
             }
-            from = (i + 1, j + 1);
         }
-        for (i, j) in aligned.pairs {
-            self.pair_in_place(lists.baseline[i], lists.candidate[j]);
+        self.gaps_of(lists)
+    }
+
+    fn is_equal(&self, a: u32, b: u32) -> bool {
+        self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
+    }
+
+    /// The runs of free calls between the calls of two lists that are partners in place.
+    fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
+        let mut gaps = Vec::new();
+        let mut gap: PerSide<Vec<u32>> = PerSide::default();
+        let mut rest = lists.candidate.iter().copied();
+        for &a in lists.baseline {
+            match self.pairing.partners.baseline[a as usize] {
+                NONE => gap.baseline.push(a),
+                _ if self.pairing.relations.baseline[a as usize] == Relation::Moved => {}
+                partner => {
+                    let before = rest.by_ref().take_while(|&b| b != partner);
+                    gap.candidate.extend(before.filter(|&b| self.is_free(Side::Candidate, b)));
+                    gaps.push(std::mem::take(&mut gap));
+                }
+            }
         }
+        gap.candidate.extend(rest.filter(|&b| self.is_free(Side::Candidate, b)));
+        gaps.push(gap);
+        gaps.retain(|gap| !gap.baseline.is_empty() || !gap.candidate.is_empty());
         gaps
     }
 

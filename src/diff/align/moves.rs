@@ -6,6 +6,7 @@
 //! an equal call is always to be had somewhere.
 
 use super::Aligner;
+use super::score::is_one_inside_other;
 use crate::diff::bags::common;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
@@ -35,8 +36,9 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
-    /// Equal subtrees anywhere.
-    EqualFar,
+    /// Equal subtrees anywhere, then the only calls of their key with half of what is below in
+    /// common.
+    Far,
 }
 
 impl Aligner<'_, '_> {
@@ -49,17 +51,28 @@ impl Aligner<'_, '_> {
         let reach = match likeness {
             Likeness::Beside => BESIDE,
             Likeness::EqualNear | Likeness::SimilarNear => NEAR,
-            Likeness::EqualFar => u32::MAX,
+            Likeness::Far => u32::MAX,
         };
         if likeness != Likeness::SimilarNear {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
         if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
-            self.pair_by(&lost, reach, |me, side, call| {
-                u64::from(me.outlines[side].keys[call as usize].0)
-            });
+            self.pair_by(&lost, reach, key_of);
         }
+        if likeness == Likeness::Far {
+            self.pair_the_only(&lost);
+        }
+    }
+
+    /// Pairs calls of equal token near each other.
+    pub(super) fn pair_near(
+        &mut self,
+        calls: &PerSide<Vec<u32>>,
+        token: impl Fn(Side, u32) -> u64,
+    ) {
+        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side]));
+        self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
     }
 
     /// The calls that may have moved. Launches and GPU events are paired by their place only.
@@ -108,6 +121,26 @@ impl Aligner<'_, '_> {
         reach: u32,
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
+        for (mine, theirs) in self.groups_by(lost, token) {
+            self.pair_group(&mine, &theirs, reach);
+        }
+    }
+
+    /// Pairs free calls that alone have their key on both sides.
+    fn pair_the_only(&mut self, lost: &PerSide<Vec<Lost>>) {
+        for (mine, theirs) in self.groups_by(lost, key_of) {
+            if let ([_], [_]) = (&*mine, &*theirs) {
+                self.pair_group(&mine, &theirs, u32::MAX);
+            }
+        }
+    }
+
+    /// The free calls of each token that both sides have, in the order of the baseline.
+    fn groups_by(
+        &self,
+        lost: &PerSide<Vec<Lost>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> Vec<(Vec<Lost>, Vec<Lost>)> {
         let mut waiting: FxHashMap<u64, Vec<Lost>> = FxHashMap::default();
         for &lost in lost.candidate.iter().filter(|lost| self.is_free(Side::Candidate, lost.call)) {
             waiting.entry(token(self, Side::Candidate, lost.call)).or_default().push(lost);
@@ -124,13 +157,20 @@ impl Aligner<'_, '_> {
                 groups[group].0.push(lost);
             }
         }
-        for (mine, theirs) in groups {
-            self.pair_group(&mine, &theirs, reach);
-        }
+        groups
     }
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
-        // Both lists rise in place.
+        let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
+        // The nearest calls may all be taken, so what is left looks again.
+        while self.pair_nearest(&mine, &theirs, reach) > 0 {
+            mine.retain(|lost| self.is_free(Side::Baseline, lost.call));
+            theirs.retain(|lost| self.is_free(Side::Candidate, lost.call));
+        }
+    }
+
+    /// Pairs calls with one of their nearest; returns how many. Both lists rise in place.
+    fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| {
             let at = theirs.partition_point(|b| b.place < a.place);
             let from = at.saturating_sub(NEAREST);
@@ -139,13 +179,16 @@ impl Aligner<'_, '_> {
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
         pairs.retain(|(a, b)| a.place.abs_diff(b.place) <= reach);
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
+        let mut count = 0;
         for (a, b) in pairs {
             let free =
                 self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
             if free && self.is_alike(a.call, b.call) {
                 self.pair(a.call, b.call, Relation::Moved);
+                count += 1;
             }
         }
+        count
     }
 
     /// Whether the subtrees of two calls share at least half of their evidence.
@@ -156,6 +199,10 @@ impl Aligner<'_, '_> {
         }
         let bag = self.bags.of(Side::Baseline, a);
         let shared = common(&bag, &self.bags.of(Side::Candidate, b));
-        2 * shared >= x.weight(a).max(y.weight(b))
+        !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
+}
+
+fn key_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+    u64::from(aligner.outlines[side].keys[call as usize].0)
 }

@@ -135,10 +135,22 @@ impl Compare for Siblings<'_, '_, '_> {
         x.exact[a as usize] == y.exact[b as usize]
     }
 
+    fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
+        let (a, b) = self.calls(a, b);
+        let calls = |side: Side, call: u32| call..self.outlines[side].end(call);
+        let (mine, theirs) = (calls(Side::Baseline, a), calls(Side::Candidate, b));
+        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
+        mine.len() == theirs.len()
+            && mine
+                .zip(theirs)
+                .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+    }
+
     fn is_pair(&self, i: usize, j: usize) -> bool {
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        x.keys[a as usize] == y.keys[b as usize] || (x.is_gpu(a) && y.is_gpu(b))
+        let same_key = x.keys[a as usize] == y.keys[b as usize];
+        (same_key && !is_one_inside_other(self.outlines, a, b)) || (x.is_gpu(a) && y.is_gpu(b))
     }
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
@@ -147,7 +159,7 @@ impl Compare for Siblings<'_, '_, '_> {
         if x.is_gpu(a) && y.is_gpu(b) {
             return self.score_gpu(a, b);
         }
-        if x.keys[a as usize] != y.keys[b as usize] {
+        if x.keys[a as usize] != y.keys[b as usize] || is_one_inside_other(self.outlines, a, b) {
             return self.affinity(i, j);
         }
         if x.is_query(a) || y.is_query(b) {
@@ -187,6 +199,22 @@ impl Compare for Siblings<'_, '_, '_> {
         }
         chosen
     }
+}
+
+/// Whether two calls of one name have other arguments, but one of them equals what the other holds,
+/// as in `aten::view` that calls `aten::view`: then the other is a wrapper.
+pub(super) fn is_one_inside_other(outlines: PerSide<&Outline>, a: u32, b: u32) -> bool {
+    let holds = |side: Side, outer: u32, inner: u32| {
+        let (mine, theirs) = (outlines[side], outlines[side.other()]);
+        let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
+        // Down the calls of the same name; each level is asked for its first one only.
+        let next = |call: &u32| {
+            mine.children(*call).into_iter().find(|&below| mine.keys[below as usize] == key)
+        };
+        std::iter::successors(next(&outer), next).any(|below| mine.exact[below as usize] == exact)
+    };
+    outlines.baseline.arguments[a as usize] != outlines.candidate.arguments[b as usize]
+        && (holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a))
 }
 
 /// For each element of one list, whether it has more calls that equal it than the other list: not

@@ -38,6 +38,11 @@ pub(super) trait Compare {
     /// Whether elements that stand opposite each other are a pair. A call and the wrapper around
     /// it are none, but the gap must open where both of them are.
     fn is_pair(&self, a: usize, b: usize) -> bool;
+    /// Whether two equal elements are equal to the letter, noise included: where an inserted run
+    /// may stand at several places, this decides which.
+    fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
+        true
+    }
     /// Tokens of the elements in a range of each side, for the path of long lists.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>);
 }
@@ -73,7 +78,61 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
         aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
     }
     aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
+    slide_gaps(compare, &mut aligned.pairs);
     aligned
+}
+
+/// Slides each gap that stands on one side only to where the elements around it agree best.
+///
+/// ```text
+///  a  1 2 3          the inserted step can be 2 3' or 3' 3, where 3' is equal to 3
+///  b  1 2 3' 3       but for what an alignment must not rely on
+/// ```
+fn slide_gaps(compare: &mut impl Compare, pairs: &mut [(usize, usize)]) {
+    for right in 1..pairs.len() {
+        let (before, after) = (pairs[right - 1], pairs[right]);
+        let gap = (after.0 - before.0 - 1, after.1 - before.1 - 1);
+        if (gap.0 > 0) == (gap.1 > 0) {
+            continue;
+        }
+        let left = pairs[..right].iter().rev().copied().enumerate();
+        let run = left.take_while(|&(at, pair)| (pair.0 + at, pair.1 + at) == before);
+        let moved = run.map(|(_, (i, j))| ((i, j), (i + gap.0, j + gap.1)));
+        let count = best_slide(compare, moved);
+        for pair in &mut pairs[right - count..right] {
+            *pair = (pair.0 + gap.0, pair.1 + gap.1);
+        }
+        if count > 0 {
+            continue;
+        }
+        let run = pairs[right..].iter().copied().enumerate();
+        let run = run.take_while(|&(at, pair)| (pair.0 - at, pair.1 - at) == after);
+        let moved = run.map(|(_, (i, j))| ((i, j), (i - gap.0, j - gap.1)));
+        let count = best_slide(compare, moved);
+        for pair in &mut pairs[right..right + count] {
+            *pair = (pair.0 - gap.0, pair.1 - gap.1);
+        }
+    }
+}
+
+/// How many of the pairs next to a gap are better paired across it; each comes as it is and as it
+/// would be.
+fn best_slide(
+    compare: &mut impl Compare,
+    moved: impl Iterator<Item = ((usize, usize), (usize, usize))>,
+) -> usize {
+    let (mut best, mut gain, mut most) = (0, 0, 0);
+    for (count, (now, then)) in moved.enumerate() {
+        if !compare.equal(now.0, now.1) || !compare.equal(then.0, then.1) {
+            break;
+        }
+        gain += i64::from(compare.same_to_the_letter(then.0, then.1))
+            - i64::from(compare.same_to_the_letter(now.0, now.1));
+        if gain > most {
+            (best, most) = (count + 1, gain);
+        }
+    }
+    best
 }
 
 /// For each row 0..=n the columns 0..=m to search, inclusive.
@@ -95,7 +154,7 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
         cell.0 = cell.0.min(from.saturating_sub(half));
         cell.1 = cell.1.max((to + half).min(m));
     };
-    for op in merge_blocks(&capture_diff_slices(Algorithm::Myers, &a_tokens, &b_tokens)) {
+    for op in merge_blocks(&plain_alignment(&a_tokens, &b_tokens)) {
         let (rows, columns) = (op.a.len(), op.b.len());
         let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
         corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
@@ -112,6 +171,19 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
     widen(n, m, m);
     connect(&mut corridor.rows);
     corridor
+}
+
+/// The alignment of equal tokens with most of them in common. None of the near-linear methods is
+/// best for all lists: Myers gives up early in long unlike ones, the others need tokens that are
+/// rare.
+fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
+    let methods = [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram];
+    let alignments = methods.map(|method| capture_diff_slices(method, a, b));
+    let equal = |ops: &Vec<DiffOp>| -> usize {
+        let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+        equal.map(|op| op.old_range().len()).sum()
+    };
+    alignments.into_iter().rev().max_by_key(equal).unwrap_or_default()
 }
 
 /// A run of equal tokens, or a block in which the two sides differ.

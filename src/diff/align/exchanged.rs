@@ -1,0 +1,88 @@
+//! Unlike siblings that stand opposite each other although each has its like nearby: they have
+//! changed places.
+//!
+//! ```text
+//! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
+//! trace2  to(float)  to(int)          below; the arguments tell that they were exchanged
+//! ```
+
+use super::Aligner;
+use crate::side::{PerSide, Side};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+
+/// What two calls have in common, the strongest first.
+#[derive(Debug, Clone, Copy)]
+enum Likeness {
+    /// All that is below, in order.
+    Whole,
+    /// All that is below, in whatever order.
+    Content,
+    /// Key and arguments.
+    Itself,
+}
+
+impl Aligner<'_, '_> {
+    /// Pairs those of `unlike`, pairs of free calls that stand opposite each other, that changed
+    /// places, with their likes among the free calls of the lists.
+    pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
+        let mut unlike = unlike.to_vec();
+        for likeness in [Likeness::Whole, Likeness::Content, Likeness::Itself] {
+            if unlike.is_empty() {
+                return;
+            }
+            self.pair_likes(lists, &unlike, likeness);
+            unlike.retain(|&(a, b)| {
+                self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b)
+            });
+        }
+    }
+
+    fn pair_likes(
+        &mut self,
+        lists: PerSide<&[u32]>,
+        unlike: &[(u32, u32)],
+        likeness: Likeness,
+    ) {
+        let tokens: PerSide<FxHashMap<u32, u64>> = PerSide::from_fn(|side| {
+            let free = lists[side].iter().filter(|&&call| self.is_free(side, call));
+            let free: Vec<u32> = free.copied().collect();
+            free.into_iter().map(|call| (call, self.token(likeness, side, call))).collect()
+        });
+        let open = tokens.as_ref().map(|tokens| tokens.values().copied().collect());
+        let open: PerSide<FxHashSet<u64>> = open;
+        let mut settled: PerSide<FxHashSet<u32>> = PerSide::default();
+        for &(a, b) in unlike {
+            let (mine, theirs) = (tokens.baseline[&a], tokens.candidate[&b]);
+            let exchanged = mine != theirs
+                && open.candidate.contains(&mine)
+                && open.baseline.contains(&theirs);
+            if !exchanged {
+                settled.baseline.insert(a);
+                settled.candidate.insert(b);
+            }
+        }
+        if settled.baseline.len() == unlike.len() {
+            return;
+        }
+        let searched = PerSide::from_fn(|side| {
+            let calls = lists[side].iter().copied();
+            let open = |call: &u32| self.is_free(side, *call) && !settled[side].contains(call);
+            calls.filter(open).collect()
+        });
+        self.pair_near(&searched, |side, call| tokens[side][&call]);
+    }
+
+    fn token(&mut self, likeness: Likeness, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        let mut hasher = FxHasher::default();
+        match likeness {
+            Likeness::Whole => return outline.exact[call as usize],
+            Likeness::Content => self.bags.of(side, call).hash(&mut hasher),
+            Likeness::Itself => {
+                (outline.keys[call as usize].0, outline.arguments[call as usize]).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+}
