@@ -30,8 +30,9 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     }
     fs::create_dir_all(&args.output)
         .map_err(|error| Error::io(&args.output, "create the report folder", error))?;
+    let reading = console.reading();
     let compared: Vec<Compared> =
-        pairs.pairs.par_iter().map(|pair| compare(pair, args)).collect::<Result<_>>()?;
+        pairs.pairs.par_iter().map(|pair| compare(pair, args, reading)).collect::<Result<_>>()?;
     let rows = rows(&pairs.pairs, &compared);
     write_ranks(&rows, &args.output.join("ranks.csv"))?;
     console.print(|out| fleet_summary::print(&rows, args.format, out))?;
@@ -141,10 +142,9 @@ struct Compared {
     is_comparable: bool,
 }
 
-fn compare(pair: &RankPair, args: &DiffArgs) -> Result<Compared> {
-    let options = ReadOptions::default();
+fn compare(pair: &RankPair, args: &DiffArgs, reading: &ReadOptions) -> Result<Compared> {
     let traces =
-        read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(&options, &options))?;
+        read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(reading, reading))?;
     let traces = args.selection.cut(traces)?;
     let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::align(trees.as_ref());

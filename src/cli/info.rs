@@ -10,7 +10,7 @@ use tracetree::analysis::{HeadInfo, TraceInfo};
 use tracetree::report::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_line, write_json,
 };
-use tracetree::trace::Trace;
+use tracetree::trace::{ReadOptions, Trace};
 
 #[derive(Args)]
 pub(super) struct InfoArgs {
@@ -35,7 +35,7 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
         (InfoFormat::Text, [path]) => describe_one(path, console)?,
         (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
         (InfoFormat::Json, _) => {
-            let infos = read_all(&args.traces)?;
+            let infos = read_all(&args.traces, console)?;
             console.print(|out| write_json(&infos, out))?;
         }
     }
@@ -53,7 +53,7 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
     if let Some(early) = &early {
         print_head(early, console)?;
     }
-    let info = read(path)?;
+    let info = read(path, console.reading())?;
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
@@ -62,7 +62,7 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
 }
 
 fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
-    for info in read_all(paths)? {
+    for info in read_all(paths, console)? {
         print_name(&info.path, console)?;
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
@@ -70,12 +70,13 @@ fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
     Ok(())
 }
 
-fn read_all(paths: &[PathBuf]) -> Result<Vec<TraceInfo>> {
-    paths.par_iter().map(|path| read(path)).collect()
+fn read_all(paths: &[PathBuf], console: &Console) -> Result<Vec<TraceInfo>> {
+    let options = console.reading();
+    paths.par_iter().map(|path| read(path, options)).collect()
 }
 
-fn read(path: &Path) -> Result<TraceInfo> {
-    let trace = Trace::read(path)?;
+fn read(path: &Path, options: &ReadOptions) -> Result<TraceInfo> {
+    let trace = Trace::read_with(path, options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
 }
@@ -95,6 +96,10 @@ fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
         true => console.print(|out| write_info_fields(info, out)),
-        false => console.print(|out| write_info_line(info, out)),
+        false => {
+            console.print(|out| write_info_line(info, out))?;
+            console.say_notes(&info.path, &info.notes);
+            Ok(())
+        }
     }
 }

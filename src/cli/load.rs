@@ -2,7 +2,7 @@
 
 use super::output::Console;
 use std::path::Path;
-use tracetree::trace::{ReadOptions, Trace, read_pair};
+use tracetree::trace::{Trace, read_pair};
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
 /// Reads both traces of a comparison.
@@ -20,8 +20,7 @@ pub(super) fn pair(paths: PerSide<&Path>, console: &Console) -> Result<PerSide<T
         spinner.enable_steady_tick(std::time::Duration::from_millis(100));
         spinner
     });
-    let options = ReadOptions::default();
-    let traces = read_pair(paths, PerSide::new(&options, &options));
+    let traces = read_pair(paths, PerSide::new(console.reading(), console.reading()));
     if let Some(spinner) = spinner {
         spinner.finish_and_clear();
     }

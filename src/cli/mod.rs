@@ -9,6 +9,7 @@ mod info;
 mod load;
 mod model_diff;
 mod output;
+mod reading;
 mod selection;
 mod summary;
 mod tree;
@@ -47,6 +48,8 @@ struct Cli {
     /// Print more.
     #[arg(short, long, global = true)]
     verbose: bool,
+    #[command(flatten)]
+    reading: reading::ReadingArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -75,7 +78,7 @@ enum Command {
 /// Runs the command line.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
-    let mut console = Console::new(cli.color, cli.quiet, cli.verbose);
+    let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
     match cli.command.run(&mut console) {
         Ok(outcome) => ExitCode::from(outcome as u8),
         Err(error) if console.is_closed() => {

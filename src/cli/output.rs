@@ -3,6 +3,7 @@
 use super::Color;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
+use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
 /// Both streams of the terminal, with what the user wants to see on them.
@@ -11,11 +12,12 @@ pub(super) struct Console {
     err: AutoStream<io::Stderr>,
     quiet: bool,
     verbose: bool,
+    reading: ReadOptions,
     closed: bool,
 }
 
 impl Console {
-    pub(super) fn new(color: Color, quiet: bool, verbose: bool) -> Console {
+    pub(super) fn new(color: Color, quiet: bool, verbose: bool, reading: ReadOptions) -> Console {
         let choice = match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
@@ -26,6 +28,7 @@ impl Console {
             err: AutoStream::new(io::stderr(), choice),
             quiet,
             verbose,
+            reading,
             closed: false,
         }
     }
@@ -56,6 +59,13 @@ impl Console {
         }
     }
 
+    /// What was odd about a trace, to stderr.
+    pub(super) fn say_notes(&mut self, trace: &str, notes: &[Note]) {
+        for note in notes {
+            self.say(&format!("{trace}: {} {}", note.code, note.message));
+        }
+    }
+
     /// A line to stderr whatever the user wants to see.
     pub(super) fn tell(&mut self, line: &str) {
         let _ = writeln!(self.err, "tracetree: {line}");
@@ -70,6 +80,11 @@ impl Console {
     /// Whether a moving progress bar makes sense.
     pub(super) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// How traces are read.
+    pub(super) fn reading(&self) -> &ReadOptions {
+        &self.reading
     }
 
     pub(super) fn is_verbose(&self) -> bool {

@@ -25,7 +25,7 @@ pub(super) struct TreeArgs {
 }
 
 pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
-    let trace = Trace::read(&args.trace)?;
+    let trace = Trace::read_with(&args.trace, console.reading())?;
     let tree = CallTree::build(&trace);
     console.print(|out| match args.dot {
         true => out.write_all(tree.links().to_dot().as_bytes()),

@@ -38,12 +38,7 @@ impl Aligner<'_, '_> {
         }
     }
 
-    fn pair_likes(
-        &mut self,
-        lists: PerSide<&[u32]>,
-        unlike: &[(u32, u32)],
-        likeness: Likeness,
-    ) {
+    fn pair_likes(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)], likeness: Likeness) {
         let tokens: PerSide<FxHashMap<u32, u64>> = PerSide::from_fn(|side| {
             let free = lists[side].iter().filter(|&&call| self.is_free(side, call));
             let free: Vec<u32> = free.copied().collect();
@@ -54,9 +49,8 @@ impl Aligner<'_, '_> {
         let mut settled: PerSide<FxHashSet<u32>> = PerSide::default();
         for &(a, b) in unlike {
             let (mine, theirs) = (tokens.baseline[&a], tokens.candidate[&b]);
-            let exchanged = mine != theirs
-                && open.candidate.contains(&mine)
-                && open.baseline.contains(&theirs);
+            let exchanged =
+                mine != theirs && open.candidate.contains(&mine) && open.baseline.contains(&theirs);
             if !exchanged {
                 settled.baseline.insert(a);
                 settled.candidate.insert(b);

@@ -141,9 +141,7 @@ impl Compare for Siblings<'_, '_, '_> {
         let (mine, theirs) = (calls(Side::Baseline, a), calls(Side::Candidate, b));
         let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
         mine.len() == theirs.len()
-            && mine
-                .zip(theirs)
-                .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+            && mine.zip(theirs).all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
     }
 
     fn is_pair(&self, i: usize, j: usize) -> bool {
