@@ -7,7 +7,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use tracetree::report::write_report;
+use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
 
@@ -42,7 +42,7 @@ fn paths(at: usize) -> Option<PerSide<PathBuf>> {
 /// The traces of a pair, and their size in bytes.
 fn traces(at: usize) -> (PerSide<Trace>, BytesCount) {
     let paths = paths(at).expect("a pair that is there");
-    let traces = paths.map(|path| Trace::read(path).expect("a trace"));
+    let traces = paths.map(|path| Trace::open(path).expect("a trace"));
     let bytes: u64 = Side::BOTH.iter().map(|&side| traces[side].unpacked_bytes()).sum();
     (traces, BytesCount::new(bytes))
 }
@@ -89,14 +89,16 @@ fn build(bencher: Bencher<'_, '_>, at: usize) {
 fn align(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
     let trees = traces.as_ref().map(CallTree::build);
-    bencher.counter(bytes).bench_local(|| TraceDiff::align(black_box(trees.as_ref())));
+    bencher
+        .counter(bytes)
+        .bench_local(|| TraceDiff::new(black_box(&trees.baseline), &trees.candidate));
 }
 
 #[divan::bench(args = pairs())]
 fn account(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(&diff)));
 }
 
@@ -105,11 +107,11 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
     bencher.counter(bytes).bench_local(|| {
         let analysis = Analysis::new(&diff);
-        write_report(&analysis, &target).expect("a writable folder")
+        Report::new(&analysis).write(&target).expect("a writable folder")
     });
 }

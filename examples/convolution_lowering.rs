@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
     let traces = read_pair(paths, PerSide::new(&options, &options))?;
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let analysis = Analysis::new(&diff);
 
     let mut out = std::io::stdout().lock();

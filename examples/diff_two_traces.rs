@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedId, MergedNode, TraceDiff};
-use tracetree::report::write_report;
+use tracetree::report::Report;
 use tracetree::trace::{ReadOptions, read_pair};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
     let traces = read_pair(paths, PerSide::new(&options, &options))?;
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let analysis = Analysis::new(&diff);
 
     let mut out = std::io::stdout().lock();
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     names(&analysis, &mut out)?;
     points(&diff, &mut out)?;
     if let Some(folder) = arguments.next() {
-        let files = write_report(&analysis, Path::new(&folder))?;
+        let files = Report::new(&analysis).write(&folder)?;
         writeln!(out, "\n{} files in {folder}", files.len())?;
     }
     Ok(())

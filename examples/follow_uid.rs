@@ -9,22 +9,22 @@
 
 use std::error::Error;
 use std::io::Write;
+use tracetree::Side;
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{Category, Trace, Uid};
 use tracetree::tree::{CallId, CallTree};
-use tracetree::{PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let baseline = Trace::read(arguments.next().unwrap_or_else(|| BASELINE.to_owned()))?;
-    let candidate = Trace::read(arguments.next().unwrap_or_else(|| CANDIDATE.to_owned()))?;
+    let baseline = Trace::open(arguments.next().unwrap_or_else(|| BASELINE.to_owned()))?;
+    let candidate = Trace::open(arguments.next().unwrap_or_else(|| CANDIDATE.to_owned()))?;
     let wanted = arguments.next().map(|text| text.parse().map(Uid)).transpose()?;
 
     let trees = (CallTree::build(&baseline), CallTree::build(&candidate));
-    let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
+    let diff = TraceDiff::new(&trees.0, &trees.1);
     let call = match wanted {
         Some(uid) => call_at(&trees.0, uid).ok_or("the event is no host call and no GPU event")?,
         None => longest_kernel(&diff).ok_or("no kernel has a partner")?,

@@ -18,7 +18,7 @@ const WIDTH: usize = 60;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let trace = Trace::read(arguments.next().unwrap_or_else(|| TRACE.to_owned()))?;
+    let trace = Trace::open(arguments.next().unwrap_or_else(|| TRACE.to_owned()))?;
     let lines = arguments.next().map_or(Ok(LINES), |text| text.parse())?;
     let tree = CallTree::build(&trace);
 

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn row(path: &str) -> Result<String, Box<dyn Error>> {
     let before = high_water();
-    let trace = Trace::read(path)?;
+    let trace = Trace::open(path)?;
     let peak = high_water().saturating_sub(before) as f64;
     let (events, unpacked) = (trace.len(), trace.unpacked_bytes() as f64);
     drop(trace);

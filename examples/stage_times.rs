@@ -11,7 +11,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tracetree::report::{Emit, ReportOptions, write_report_with};
+use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::trace::{ReadOptions, read_pair};
 use tracetree::{Analysis, CallTree, PerSide, TraceDiff};
 
@@ -57,11 +57,11 @@ fn round(paths: PerSide<&Path>, folder: &Path) -> tracetree::Result<Round> {
     let trees = measured(&mut costs, || {
         rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate))
     });
-    let diff = measured(&mut costs, || TraceDiff::align(PerSide::new(&trees.0, &trees.1)));
+    let diff = measured(&mut costs, || TraceDiff::new(&trees.0, &trees.1));
     let analysis = measured(&mut costs, || Analysis::new(&diff));
     for emits in [vec![], vec![Emit::Html, Emit::Markdown]] {
         let options = ReportOptions { emits, ..ReportOptions::default() };
-        measured(&mut costs, || write_report_with(&analysis, folder, &options))?;
+        measured(&mut costs, || Report::with_options(&analysis, options).write(folder))?;
     }
     let both = |of: fn(&tracetree::Trace) -> u64| of(&traces.baseline) + of(&traces.candidate);
     Ok(Round {

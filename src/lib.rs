@@ -19,12 +19,12 @@
 //! prints.
 //!
 //! ```
-//! use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff, report};
+//! use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
 //!
-//! let before = Trace::read("examples/traces/resnet.rocm.json.gz")?;
-//! let after = Trace::read("examples/traces/resnet.cuda.json.gz")?;
+//! let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+//! let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
 //! let trees = (CallTree::build(&before), CallTree::build(&after));
-//! let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
+//! let diff = TraceDiff::new(&trees.0, &trees.1);
 //! let analysis = Analysis::new(&diff);
 //!
 //! // Where the time differs, largest baseline time first.
@@ -37,7 +37,7 @@
 //!
 //! // The same files that the command line leaves.
 //! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
-//! let files = report::write_report(&analysis, &folder)?;
+//! let files = Report::new(&analysis).write(&folder)?;
 //! assert!(files.contains(&"diff_stats.csv"));
 //! # std::fs::remove_dir_all(&folder).expect("the folder was written");
 //! # Ok::<(), tracetree::Error>(())
@@ -56,7 +56,7 @@
 //! | where does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
 //! | what did an op become on each side | [`Analysis::lowerings`] |
 //! | do the rows add up | [`Analysis::account`] |
-//! | files for people and programs | [`report::write_report`], [`report::summarise`] |
+//! | files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
 //! # Words and rules
 //!
@@ -82,6 +82,7 @@ pub mod tree;
 pub use analysis::Analysis;
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
+pub use report::Report;
 pub use side::{PerSide, Side};
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;

@@ -77,12 +77,149 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     let place = Place::new();
     let (out, err) = ends(0, place.diff(&[ROCM, CUDA]));
     for part in
-        ["GPU time", "exact", "aten::convolution_backward", "trace1 ms", "points of difference"]
+        ["GPU time", "exactly", "aten::convolution_backward", "trace1 ms", "points of difference"]
     {
         assert!(out.contains(part), "{part}\n{out}");
     }
     assert!(err.contains("LAUNCH_NOT_CAPTURED") && err.contains("report in "), "{err}");
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
+}
+
+/// The figures of a line of the account, in ns.
+fn account_of(line: &str) -> Vec<i64> {
+    let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
+    let figures = figures.filter(|part| part.contains('.') && part.len() > 4);
+    figures.map(|part| part.replace('.', "").parse().expect("a figure")).collect()
+}
+
+#[test]
+fn the_printed_account_of_each_side_adds_up_to_the_last_digit() {
+    let unlinked = "tests/fixtures/unlinked_gpu_events";
+    let fixture = ["baseline", "candidate"].map(|side| format!("{unlinked}/{side}.json"));
+    for pair in [[ROCM, CUDA], [CNN, CNN_RERUN], [&fixture[0], &fixture[1]]] {
+        let (out, _) = ends(0, Place::new().diff(&pair));
+        let lines: Vec<&str> = out.lines().filter(|line| line.contains(" = ")).collect();
+        assert_eq!(lines.len(), 2, "{out}");
+        for line in lines {
+            let [paired, only, unlinked, total] = account_of(line)[..] else {
+                panic!("four figures: {line}");
+            };
+            assert!(total > 0 && paired + only + unlinked == total, "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_screen_has_ten_differences_each_once_and_fits_its_width() {
+    let (out, _) = ends(0, Place::new().diff(&[ROCM, CUDA]));
+    let (_, table) = out.split_once("largest differences").expect("the table");
+    let rows: Vec<&str> = table
+        .lines()
+        .skip(1)
+        .filter(|line| !line.starts_with("  └") && !line.starts_with("… and"))
+        .collect();
+    assert_eq!(rows.len(), 10, "{out}");
+    let names: std::collections::BTreeSet<&str> =
+        rows.iter().map(|row| row.split("  ").next().unwrap_or_default()).collect();
+    assert_eq!(names.len(), 10, "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 100), "{out}");
+    assert!(out.contains("└ aten::miopen_convolution | aten::cudnn_convolution ×45"), "{out}");
+    let (few, _) = ends(0, Place::new().diff(&[ROCM, CUDA, "--top", "2"]));
+    assert!(few.contains("… and 21 more"), "{few}");
+}
+
+#[test]
+fn the_sides_have_the_names_that_the_user_gives() {
+    let place = Place::new();
+    let names = ["--base-name", "MI300X", "--new-name", "H100"];
+    let (out, err) = ends(0, place.diff(&[&[ROCM, CUDA], &names[..]].concat()));
+    for part in ["MI300X  examples", "H100 takes 0.85x the GPU time of MI300X", "MI300X ms"] {
+        assert!(out.contains(part), "{part}\n{out}");
+    }
+    assert!(!out.contains("trace1") && err.contains("LAUNCH_NOT_CAPTURED: MI300X: "), "{err}");
+    let read = |file: &str| fs::read_to_string(place.at("report").join(file)).expect(file);
+    let summary: Value = serde_json::from_str(&read("summary.json")).expect("JSON");
+    assert_eq!([&summary["trace1"]["name"], &summary["trace2"]["name"]], ["MI300X", "H100"]);
+    assert!(read("report.html").contains("<th scope=\"col\">MI300X</th>"));
+    assert!(read("report.md").contains("| MI300X ms | H100 ms |"));
+    assert!(read("diff_stats.csv").contains("kernel_time_trace1"), "columns keep their names");
+    for (bad, part) in [
+        (["--base-name", "same", "--new-name", "same"], "both traces have this name"),
+        (["--base-name", "trace2", "--top", "3"], "both traces have this name"),
+        (["--base-name", "", "--top", "3"], "the name is empty"),
+    ] {
+        let (_, err) = ends(2, place.diff(&[&[ROCM, CUDA], &bad[..]].concat()));
+        assert!(err.contains(part), "{err}");
+    }
+}
+
+const VENDORS: &[u8] =
+    b"[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n";
+
+#[test]
+fn aliases_of_a_file_are_one_op_in_diff_uid_and_explain() {
+    let place = Place::new();
+    let file = place.file("vendors.toml", VENDORS);
+    let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "--alias", &file]));
+    assert!(out.contains("…miopen_batch_norm | …cudnn_batch_norm"), "{out}");
+    assert!(!out.contains("└ aten::miopen"), "no point of difference: {out}");
+    let tree = fs::read_to_string(place.at("report/merged_tree_output.txt")).expect("the tree");
+    assert!(tree.contains("aliased: aten::miopen_convolution | aten::cudnn_convolution"));
+    let (a, b) =
+        ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
+    let call = uid(a, "aten::miopen_convolution");
+    for (command, word) in [("uid", "relation\t"), ("explain", "relation  ")] {
+        let (plain, _) = ends(0, program(&[command, a, b, "--baseline", &call]));
+        assert!(plain.contains(&format!("{word}renamed")), "{plain}");
+        let (aliased, _) =
+            ends(0, program(&[command, a, b, "--baseline", &call, "--alias", &file]));
+        assert!(aliased.contains(&format!("{word}same")), "{aliased}");
+    }
+}
+
+#[test]
+fn a_bad_alias_file_is_told_with_its_place() {
+    let place = Place::new();
+    let regex = place.file("regex.toml", b"\n[[alias]]\npattern = 'a(b'\nname = 'c'");
+    assert!(fails(&place, &[ROCM, CUDA, "--alias", &regex]).contains("regex.toml: line 3: "));
+    let group = place.file("group.toml", b"[[alias]]\npattern = 'a'\nname = '$2'");
+    assert!(fails(&place, &[ROCM, CUDA, "--alias", &group]).contains("group.toml: line 3: "));
+    let toml = place.file("toml.toml", b"[[alias]\n");
+    assert!(fails(&place, &[ROCM, CUDA, "--alias", &toml]).contains("toml.toml: line 1: "));
+    let missing = place.at("missing.toml").display().to_string();
+    assert!(fails(&place, &[ROCM, CUDA, "--alias", &missing]).contains("read the aliases"));
+}
+
+#[test]
+fn python_frames_can_be_left_out() {
+    let place = Place::new();
+    let tree = |arguments: &[&str]| {
+        ends(0, place.diff(arguments));
+        fs::read_to_string(place.at("report/merged_tree_output.txt")).expect("the tree")
+    };
+    let with = tree(&[ROCM, CUDA, "--python"]);
+    assert_eq!(with, tree(&[ROCM, CUDA]));
+    assert!(with.contains("nn.Module: "), "frames are in by default");
+    let without = tree(&[ROCM, CUDA, "--no-python"]);
+    assert!(!without.contains("nn.Module: ") && without.contains("aten::_convolution"));
+    assert_eq!(with, tree(&[ROCM, CUDA, "--no-python", "--python"]), "the last one wins");
+    let (a, b) =
+        ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
+    let frame = uid(a, "nn.Module: Conv2d_0");
+    ends(0, program(&["uid", a, b, "--baseline", &frame]));
+    for command in ["uid", "explain"] {
+        let (_, err) = ends(2, program(&[command, a, b, "--baseline", &frame, "--no-python"]));
+        assert!(err.contains("is a Python frame, which --no-python leaves out"), "{err}");
+    }
+    let report = place.at("report").display().to_string();
+    let (_, err) = ends(2, program(&["uid", &report, "--baseline", "3", "--no-python"]));
+    assert!(err.contains("need two traces"), "{err}");
+}
+
+#[test]
+fn nothing_but_results_and_remarks_is_printed_where_stderr_is_no_terminal() {
+    let (_, err) = ends(0, Place::new().diff(&[ROCM, CUDA]));
+    assert!(err.lines().all(|line| line.starts_with("tracetree: ")), "no bar: {err}");
 }
 
 /// The first block of text in the README is what its first command prints.
@@ -241,13 +378,85 @@ fn a_reader_that_closes_the_pipe_is_no_error() {
 
 #[test]
 fn tree_shows_the_call_stack_with_uids() {
-    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--gpu"]));
+    let (out, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json"]));
     let lines: Vec<&str> = out.lines().map(str::trim_start).collect();
     assert!(lines[0].starts_with("thread 5617 (main)"), "{out}");
     assert!(lines.iter().any(|line| line.starts_with("aten::add_  [")), "{out}");
     assert!(!out.contains("aten::reshape"), "it launches nothing\n{out}");
+    let (all, _) = ends(0, program(&["tree", "tests/fixtures/bias_add/candidate.json", "--all"]));
+    assert!(all.contains("aten::reshape"), "{all}");
     let (short, _) = ends(0, program(&["tree", ROCM, "--depth", "2"]));
     assert!(short.lines().all(|line| !line.starts_with("    ")), "{short}");
+}
+
+/// The names in a printed tree, with their indentation.
+fn tree_names(arguments: &[&str]) -> (Vec<String>, String) {
+    let (out, err) = ends(0, program(&[&["tree"], arguments].concat()));
+    let name = |line: &str| line.split("  [").next().unwrap_or_default().to_owned();
+    let names = out.lines().map(|line| {
+        let indent = line.len() - line.trim_start().len();
+        format!("{}{}", " ".repeat(indent), name(line.trim_start()))
+    });
+    (names.collect(), err)
+}
+
+#[test]
+fn tree_shows_one_call_with_its_path_from_the_thread() {
+    let file = "tests/fixtures/bias_add/baseline.json";
+    let call = uid(file, "aten::add_");
+    let (names, _) = tree_names(&[file, "--uid", &call]);
+    let path = ["thread", "nn.Module", "aten::conv2d", "aten::convolution", "aten::_convolution"];
+    for (line, part) in names.iter().zip(path) {
+        assert!(line.contains(part), "{part}: {names:?}");
+    }
+    assert_eq!(names[6].trim_start(), "aten::add_");
+    assert_eq!(names.len(), 9, "its launch and its kernel, and no neighbour: {names:?}");
+    assert!(!names.iter().any(|name| name.contains("hipExtModuleLaunchKernel")), "{names:?}");
+    let (shallow, _) = tree_names(&[file, "--uid", &call, "--depth", "1"]);
+    assert_eq!(shallow, names[..7]);
+    let (_, err) = ends(2, program(&["tree", file, "--uid", "999999"]));
+    assert!(err.contains("event 999999") && err.contains(file), "{err}");
+}
+
+#[test]
+fn tree_shows_the_calls_whose_name_matches_with_what_leads_to_them() {
+    let file = "tests/fixtures/bias_add/baseline.json";
+    let (names, _) = tree_names(&[file, "--include", "^aten::add_$"]);
+    let trimmed: Vec<&str> = names.iter().map(|name| name.trim_start()).collect();
+    assert!(trimmed[0].starts_with("thread"), "{trimmed:?}");
+    assert!(trimmed.contains(&"aten::convolution") && trimmed.contains(&"hipLaunchKernel"));
+    assert!(!trimmed.contains(&"hipExtModuleLaunchKernel"), "{trimmed:?}");
+    let (none, err) = tree_names(&[file, "--include", "no_such_op"]);
+    assert!(none.is_empty() && err.contains("no call on the GPU path matches"), "{err}");
+    let (_, err) = ends(2, program(&["tree", file, "--include", "a(b"]));
+    assert!(err.contains("unclosed group"), "{err}");
+}
+
+#[test]
+fn tree_shows_all_of_a_trace_without_gpu_work_and_says_so() {
+    let (out, err) = ends(0, program(&["tree", CNN]));
+    assert!(out.contains("aten::conv2d"), "{out}");
+    assert!(err.contains("no GPU work in the trace: all calls are shown"), "{err}");
+    assert_eq!(ends(0, program(&["tree", CNN, "--all"])), (out, String::new()));
+}
+
+#[test]
+fn completions_and_the_manual_page_know_all_commands() {
+    let commands = ["diff", "info", "tree", "uid", "explain", "model-diff", "completions", "man"];
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (script, err) = ends(0, program(&["completions", shell]));
+        assert!(commands.iter().all(|command| script.contains(command)), "{shell}");
+        assert!(script.contains("no-python") && err.is_empty(), "{shell}");
+    }
+    let (page, _) = ends(0, program(&["man"]));
+    assert!(page.contains(".TH tracetree 1"), "{page}");
+    for command in commands {
+        let heading = format!("TRACETREE {}", command.to_uppercase().replace('-', "\\-"));
+        assert!(page.contains(&heading), "{heading}");
+    }
+    assert!(page.contains("\\-\\-no\\-python"), "options of a command: {page}");
+    let (_, err) = ends(2, program(&["completions", "tcsh"]));
+    assert!(err.contains("possible values"), "{err}");
 }
 
 #[test]

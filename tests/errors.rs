@@ -9,7 +9,7 @@ use support::compared::{compare_files, trace};
 use support::phenomena::Phenomenon;
 use support::trace_builder::TraceBuilder;
 use tempfile::TempDir;
-use tracetree::report::{read_uid_map, write_report};
+use tracetree::report::{Report, read_uid_map};
 use tracetree::trace::{ReadOptions, Trace, read_pair};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide};
@@ -40,14 +40,14 @@ fn assert_says(error: &Error, kind: ErrorKind, part: &str) {
 
 #[test]
 fn a_missing_file_is_named() {
-    let error = Trace::read("no/such/trace.json").expect_err("a missing file");
+    let error = Trace::open("no/such/trace.json").expect_err("a missing file");
     assert_says(&error, ErrorKind::Io, "no/such/trace.json");
 }
 
 #[test]
 fn a_folder_is_no_trace() {
     let folder = TempDir::new().expect("a temporary folder");
-    let error = Trace::read(folder.path()).expect_err("a folder");
+    let error = Trace::open(folder.path()).expect_err("a folder");
     assert_says(&error, ErrorKind::Io, "directory");
 }
 
@@ -91,7 +91,7 @@ fn of_two_broken_traces_the_baseline_is_told_first() {
 fn a_report_folder_without_a_map_says_so() {
     let folder = TempDir::new().expect("a temporary folder");
     let error = read_uid_map(folder.path()).expect_err("an empty folder");
-    assert_says(&error, ErrorKind::Io, "uid_map.csv");
+    assert_says(&error, ErrorKind::Usage, "is no report: there is no uid_map.csv in it");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn an_output_below_a_file_cannot_be_made() {
     let folder = TempDir::new().expect("a temporary folder");
     let target = file(&folder, "taken", b"mine").join("report");
     let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
-        write_report(analysis, &target).expect_err("a file stands in the path")
+        Report::new(analysis).write(&target).expect_err("a file stands in the path")
     });
     assert_says(&error, ErrorKind::Io, "create the report folder");
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);

@@ -11,9 +11,9 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 
 #[test]
 fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
-    let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::read(path).expect("an example trace"));
+    let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let tree = diff.tree(Side::Baseline);
     let call = tree
         .calls()
@@ -29,9 +29,9 @@ fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
 
 #[test]
 fn a_partner_has_more_evidence_than_the_candidates_that_lost() {
-    let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::read(path).expect("an example trace"));
+    let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let tree = diff.tree(Side::Baseline);
     let call = tree.calls().find(|&call| tree.name(call) == "aten::conv2d").expect("a convolution");
     let explanation = diff.explain(Side::Baseline, call);
@@ -51,7 +51,7 @@ fn the_command_line_prints_path_relation_and_evidence() {
             .output()
             .expect("the program runs")
     };
-    let traces = Trace::read(ROCM).expect("an example trace");
+    let traces = Trace::open(ROCM).expect("an example trace");
     let conv = traces.events().find(|&e| traces.name(e) == "aten::conv2d").expect("a convolution");
     let output = run(&traces.uid(conv).0.to_string());
     let text = String::from_utf8(output.stdout).expect("text");

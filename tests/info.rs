@@ -142,7 +142,7 @@ fn real_traces_tell_their_platform() {
         ("cpu/cnn.pt.trace.json.gz", Vendor::Cpu),
     ] {
         let Some(path) = traces::real(name) else { return };
-        let trace = Trace::read(path).expect("a readable trace");
+        let trace = Trace::open(path).expect("a readable trace");
         assert_eq!(Platform::of(&trace).vendor, vendor, "{name}");
     }
 }

@@ -7,19 +7,19 @@ use std::collections::BTreeSet;
 use support::traces;
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedNode, Relation, TraceDiff};
-use tracetree::report::write_report;
+use tracetree::report::Report;
 use tracetree::trace::{Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{PerSide, Side};
 
 fn check(paths: PerSide<&std::path::Path>) {
-    let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
+    let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
     let trees = traces.as_ref().map(CallTree::build);
     for side in Side::BOTH {
         identity(&trees[side]);
     }
-    let diff = TraceDiff::align(trees.as_ref());
-    let mirrored = TraceDiff::align(trees.as_ref().swap());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
     mirror(&diff, &mirrored);
     once_in_the_map(&diff);
     parents_are_paired_or_wrappers(&diff);
@@ -29,7 +29,7 @@ fn check(paths: PerSide<&std::path::Path>) {
 
 /// A trace against itself has no difference.
 fn identity(tree: &CallTree<'_>) {
-    let diff = TraceDiff::align(PerSide::new(tree, tree));
+    let diff = TraceDiff::new(tree, tree);
     let source = tree.trace().source();
     assert_eq!(diff.differences(), vec![], "{source} differs from itself");
     for call in tree.calls() {
@@ -146,10 +146,10 @@ fn report_bytes(paths: PerSide<&std::path::Path>, threads: usize) -> Vec<(String
     let target = folder.path().join("report");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     pool.install(|| {
-        let traces = paths.map(|path| Trace::read(path).expect("a readable trace"));
+        let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
         let trees = traces.as_ref().map(CallTree::build);
-        let diff = TraceDiff::align(trees.as_ref());
-        write_report(&Analysis::new(&diff), &target).expect("a writable folder");
+        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+        Report::new(&Analysis::new(&diff)).write(&target).expect("a writable folder");
     });
     let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
         .expect("a report folder")

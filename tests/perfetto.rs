@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use support::reports::{hostile_pair, model_pair, with_analysis};
-use tracetree::report::{Emit, ReportOptions, write_report_with};
+use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
 /// Processes of the candidate are numbered from here.
@@ -17,7 +17,7 @@ fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
     let options = ReportOptions { emits: vec![Emit::Perfetto], perfetto_slices: slices };
-    with_analysis(pair, |analysis| write_report_with(analysis, &target, &options))
+    with_analysis(pair, |analysis| Report::with_options(analysis, options.clone()).write(&target))
         .expect("a report");
     fs::read(target.join("perfetto.json.gz")).expect("a file")
 }

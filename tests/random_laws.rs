@@ -23,8 +23,8 @@ fn read(trace: &Shown) -> Trace {
 fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
-    let mirrored = TraceDiff::align(trees.as_ref().swap());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
     mirror(&diff, &mirrored)?;
     once_in_the_map(&diff)?;
     a_pair_hangs_below_pairs(&diff)?;
@@ -102,7 +102,7 @@ proptest! {
     fn a_random_trace_does_not_differ_from_itself(shown in trace()) {
         let trace = read(&shown);
         let tree = CallTree::build(&trace);
-        let diff = TraceDiff::align(PerSide::new(&tree, &tree));
+        let diff = TraceDiff::new(&tree, &tree);
         prop_assert_eq!(diff.differences(), vec![]);
         for call in tree.calls() {
             prop_assert_eq!(diff.partner(Side::Baseline, call), Some(call));

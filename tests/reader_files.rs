@@ -16,7 +16,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 fn read(name: &str) -> Option<Result<Trace, Error>> {
-    Some(Trace::read(folder()?.join(name)))
+    Some(Trace::open(folder()?.join(name)))
 }
 
 fn trace(name: &str) -> Option<Trace> {
@@ -46,7 +46,7 @@ fn left_out(trace: &Trace) -> u64 {
 #[track_caller]
 fn assert_strict_refuses(name: &str, refuses: bool) {
     let Some(folder) = folder() else { return };
-    let strict = Trace::read_with(folder.join(name), &ReadOptions::default().strict());
+    let strict = Trace::open_with(folder.join(name), &ReadOptions::default().strict());
     match strict {
         Err(error) if refuses => {
             assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
@@ -362,7 +362,7 @@ fn every_element_of_every_trace_is_kept_or_counted() {
     for part in ["cpu", "inference", "mi300_h100", "old", "training"] {
         for entry in std::fs::read_dir(folder.join(part)).expect("the folder is there") {
             let path = entry.expect("an entry").path();
-            let trace = Trace::read(&path).unwrap_or_else(|error| panic!("{error}"));
+            let trace = Trace::open(&path).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(trace.len() as u64 + left_out(&trace), trace.total_events(), "{path:?}");
             assert!(trace.notes().is_empty(), "{path:?}: {:?}", trace.notes());
             assert!(!trace.is_empty(), "{path:?}");
@@ -384,5 +384,5 @@ fn the_header_is_read_without_the_events() {
     assert_eq!(header.options, ["record_shapes", "with_stack"]);
     let late = folder.join("mi300_h100/timesformer.h100.json.gz");
     assert!(Trace::read_header(&late).expect("a header").devices.is_empty());
-    assert!(!Trace::read(&late).expect("a trace").header().devices.is_empty());
+    assert!(!Trace::open(&late).expect("a trace").header().devices.is_empty());
 }

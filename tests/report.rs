@@ -11,7 +11,7 @@ use support::phenomena::Phenomenon;
 use support::trace_builder::TraceBuilder;
 use tempfile::TempDir;
 use tracetree::diff::{Relation, UidPair};
-use tracetree::report::{SCHEMA_VERSION, read_uid_map, write_report};
+use tracetree::report::{Report, SCHEMA_VERSION, read_uid_map};
 use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
@@ -31,7 +31,7 @@ const FILES: [&str; 8] = [
 fn report(phenomenon: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
-        write_report(analysis, folder.path()).expect("a writable folder");
+        Report::new(analysis).write(folder.path()).expect("a writable folder");
     });
     folder
 }
@@ -177,7 +177,7 @@ fn foreign_files_are_kept_and_old_ones_replaced() {
     fs::write(at("notes.txt"), "mine").expect("a file");
     fs::write(at("summary.json"), "old").expect("a file");
     compare_files(Phenomenon::of("rename").files(), |analysis| {
-        write_report(analysis, folder.path()).expect("a writable folder");
+        Report::new(analysis).write(folder.path()).expect("a writable folder");
     });
     assert_eq!(text(&folder, "notes.txt"), "mine");
     assert!(json(&folder, "summary.json").is_object());
@@ -189,7 +189,7 @@ fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
     let target = parent.path().join("report");
     fs::write(&target, "mine").expect("a file");
     let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
-        write_report(analysis, &target).expect_err("a file is in the way")
+        Report::new(analysis).write(&target).expect_err("a file is in the way")
     });
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(fs::read_to_string(&target).expect("the file"), "mine");
@@ -203,7 +203,7 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
         || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
     let folder = TempDir::new().expect("a temporary folder");
     compare_texts(&PerSide::new(program(), program()), |analysis| {
-        write_report(analysis, folder.path()).expect("a writable folder");
+        Report::new(analysis).write(folder.path()).expect("a writable folder");
     });
     let rows = table(&folder, "diff_stats.csv");
     assert_eq!(rows[0]["name"], odd);

@@ -240,12 +240,12 @@ fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
 #[test]
 fn a_selection_by_phase_accounts_that_phase_alone() {
     let path = traces::example_pairs()[1].baseline.clone();
-    let whole = tracetree::trace::Trace::read(&path).expect("an example");
+    let whole = tracetree::trace::Trace::open(&path).expect("an example");
     let tree = CallTree::build(&whole);
     let cut = Selection { steps: None, phase: Some(Phase::TrainForward) }.cut(&tree);
     let cut = cut.expect("training");
     let cut_tree = CallTree::build(&cut);
-    let diff = tracetree::diff::TraceDiff::align(PerSide::new(&cut_tree, &cut_tree));
+    let diff = tracetree::diff::TraceDiff::new(&cut_tree, &cut_tree);
     let analysis = Analysis::new(&diff);
     assert!(analysis.account().is_exact());
     assert!(analysis.account().totals.baseline.time > Nanos::ZERO);

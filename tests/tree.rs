@@ -265,7 +265,7 @@ fn the_links_are_a_graph_to_ask_and_to_export() {
 
 #[test]
 fn every_call_stands_in_the_subtree_of_those_above_it() {
-    let trace = Trace::read("examples/traces/resnet.cuda.json.gz").expect("an example trace");
+    let trace = Trace::open("examples/traces/resnet.cuda.json.gz").expect("an example trace");
     let tree = CallTree::build(&trace);
     assert_eq!(tree.roots().map(|root| tree.size(root)).sum::<usize>(), tree.len());
     for call in tree.calls() {

@@ -77,10 +77,12 @@ pub struct Totals {
     pub time: Nanos,
     /// Union of their intervals; the same as `time` for host self time.
     pub busy: Nanos,
-    /// Part of `time` whose launch is not in the trace.
-    pub unlinked: Nanos,
+    /// Part of `time` in rows that both traces have. The three parts add up to `time`.
+    pub paired: Nanos,
     /// Part of `time` in rows that only this trace has.
     pub one_sided: Nanos,
+    /// Part of `time` whose launch is not in the trace.
+    pub unlinked: Nanos,
 }
 
 /// The totals of both traces, and what the rows add up to.
@@ -128,6 +130,7 @@ fn totals(tree: &CallTree<'_>, measure: Measure, rows: &[Row], side: Side) -> To
         (tree.trace().start(event), tree.trace().end(event))
     };
     let time: Nanos = measure.calls(tree).map(|call| measure.time(tree, call)).sum();
+    let is_linked = |row: &Row| row.kind != RowKind::Unlinked;
     let part = |wanted: &dyn Fn(&Row) -> bool| -> Nanos {
         rows.iter().filter(|row| wanted(row)).map(|row| row.time[side]).sum()
     };
@@ -138,7 +141,8 @@ fn totals(tree: &CallTree<'_>, measure: Measure, rows: &[Row], side: Side) -> To
             Measure::GpuTime => busy_time(measure.calls(tree).map(spans).collect()),
             Measure::HostSelfTime => time,
         },
-        unlinked: part(&|row| row.kind == RowKind::Unlinked),
-        one_sided: part(&|row| row.events[side.other()].is_empty()),
+        paired: part(&|row| is_linked(row) && !row.events[side.other()].is_empty()),
+        one_sided: part(&|row| is_linked(row) && row.events[side.other()].is_empty()),
+        unlinked: part(&|row| !is_linked(row)),
     }
 }

@@ -8,7 +8,7 @@
 use super::robust::median;
 use super::{Analysis, Measure, Phase, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{Arguments, Nanos, Notes, TextId};
+use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,11 +115,15 @@ impl Analysis<'_> {
     fn check_tokens_and_steps(&self, notes: &mut Notes) {
         let steps = self.steps();
         let counts = steps.as_ref().map(Steps::len);
+        let names = Side::BOTH.map(|side| self.side_name(side));
         notes.add(
             "DIFFERENT_STEP_COUNT",
             u64::from(counts.baseline != counts.candidate),
             "totals are of all steps; read the per-step columns, or choose steps with --steps",
-            || format!("trace1 has {} steps, trace2 has {}", counts.baseline, counts.candidate),
+            || {
+                let [a, b] = names;
+                format!("{a} has {} steps, {b} has {}", counts.baseline, counts.candidate)
+            },
         );
         let tokens = steps.as_ref().map(|steps| {
             let told = steps.spans().iter().filter_map(|step| step.tokens);
@@ -131,7 +135,10 @@ impl Analysis<'_> {
                 "DIFFERENT_TOKENS",
                 u64::from(one != two),
                 "compare steps that compute as many tokens, or read the per-token columns",
-                || format!("the median step computes {one} tokens in trace1 and {two} in trace2"),
+                || {
+                    let [a, b] = names;
+                    format!("the median step computes {one} tokens in {a} and {two} in {b}")
+                },
             );
         }
     }
@@ -143,7 +150,10 @@ impl Analysis<'_> {
                 "DIFFERENT_WORLD_SIZE",
                 u64::from(one != two),
                 "compare runs on as many ranks",
-                || format!("trace1 is of {one} ranks, trace2 of {two}"),
+                || {
+                    let [a, b] = Side::BOTH.map(|side| self.side_name(side));
+                    format!("{a} is of {one} ranks, {b} of {two}")
+                },
             );
         }
     }
@@ -171,8 +181,11 @@ impl Analysis<'_> {
             "wrap the phases in record_function, or profile with the engine's own annotations",
             || "nothing in the trace tells the phases: all work counts as phase unknown".to_owned(),
         );
-        let has_frames = tree.calls().any(|call| tree.kind(call) == CallKind::Frame);
-        let has_stacks = has_frames || !tree.trace().call_stacks().is_empty();
+        // Asked of the trace: frames that the user left out of the tree were recorded.
+        let trace = tree.trace();
+        let has_frames =
+            trace.events().any(|event| trace.category(event) == Category::PythonFunction);
+        let has_stacks = has_frames || !trace.call_stacks().is_empty();
         notes.add(
             "NO_PYTHON_STACKS",
             u64::from(!has_stacks),

@@ -77,6 +77,18 @@ pub struct Analysis<'d> {
 
 impl<'d> Analysis<'d> {
     /// Accounts the time of both traces.
+    ///
+    /// ```
+    /// use tracetree::{Analysis, CallTree, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let analysis = Analysis::new(&diff);
+    /// assert!(analysis.account().is_exact());
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
         Analysis::with_options(diff, AnalysisOptions::default())
     }
@@ -117,6 +129,14 @@ impl<'d> Analysis<'d> {
     /// The options that the analysis was made with.
     pub fn options(&self) -> &AnalysisOptions {
         &self.options
+    }
+
+    /// What people call a side: the name that the user gave, else `trace1` or `trace2`.
+    pub fn side_name(&self, side: Side) -> &str {
+        match self.options.names[side].as_str() {
+            "" => side.label(),
+            name => name,
+        }
     }
 
     /// What was odd when the time was accounted.
@@ -180,16 +200,24 @@ impl<'d> Analysis<'d> {
         &self.account
     }
 
-    /// Name of a row: the op, `a | b` where an outermost op was renamed, the launch API, or
-    /// `(launch not in trace)`.
+    /// Name of a row: the op, `a | b` where an outermost op was renamed or an alias makes two names
+    /// one, the launch API, or `(launch not in trace)`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
             (RowKind::Unlinked, ..) => crate::tree::UNLINKED.to_owned(),
-            (RowKind::CommonOp, Some(name), _) => name.to_owned(),
+            (RowKind::CommonOp, Some(name), _) if !self.is_aliased(row) => name.to_owned(),
             (_, Some(a), Some(b)) if a != b => format!("{a} | {b}"),
             (_, Some(name), _) | (_, None, Some(name)) => name.to_owned(),
             (_, None, None) => String::new(),
+        }
+    }
+
+    /// Whether the ops of a row count as one name only by an alias.
+    fn is_aliased(&self, row: &Row) -> bool {
+        match row.calls {
+            PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
+            PerSide { baseline: None, .. } | PerSide { candidate: None, .. } => false,
         }
     }
 

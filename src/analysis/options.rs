@@ -1,6 +1,7 @@
 //! What a user may choose about an analysis.
 
 use super::{Categories, Thresholds};
+use crate::side::PerSide;
 
 /// How the time of two traces is told apart.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +13,8 @@ pub struct AnalysisOptions {
     pub stacks: usize,
     /// From where on a difference matters.
     pub thresholds: Thresholds,
+    /// What people call the two sides; `trace1` and `trace2` where empty.
+    pub names: PerSide<String>,
 }
 
 impl AnalysisOptions {
@@ -26,6 +29,13 @@ impl AnalysisOptions {
     #[must_use]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
+        self
+    }
+
+    /// With these names for the two sides.
+    #[must_use]
+    pub fn names(mut self, baseline: impl Into<String>, candidate: impl Into<String>) -> Self {
+        self.names = PerSide::new(baseline.into(), candidate.into());
         self
     }
 

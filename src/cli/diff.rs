@@ -1,17 +1,17 @@
 //! `tracetree diff BASE NEW`: the main job.
 
+use super::compare::{self, CompareArgs};
 use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
+use super::side_names::SideNameArgs;
 use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
-use tracetree::diff::TraceDiff;
-use tracetree::report::{summarise, write_markdown, write_report_with};
+use tracetree::report::{Report, summarise, write_markdown, write_summary};
 use tracetree::trace::Nanos;
-use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
 #[derive(Args)]
@@ -29,8 +29,8 @@ pub(super) struct DiffArgs {
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
-    /// Rows of the table that is printed.
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    /// Differences that are printed.
+    #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// TOML file with rules for kinds of work, put before the built-in ones.
     #[arg(long, value_name = "FILE")]
@@ -44,6 +44,10 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
     #[arg(long, value_name = "LIMIT")]
     fail_on: Option<Limit>,
+    #[command(flatten)]
+    side_names: SideNameArgs,
+    #[command(flatten)]
+    pub(super) compare: CompareArgs,
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
 }
@@ -103,6 +107,7 @@ impl DiffArgs {
     pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        let options = self.side_names.add_to(options)?;
         Ok(match &self.categories {
             Some(path) => options.categories(Categories::extended(path)?),
             None => options,
@@ -133,23 +138,24 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let options = args.analysis_options()?;
+    let (options, diff_options) = (args.analysis_options()?, args.compare.diff_options()?);
     let traces = args.selection.cut(load::pair(paths, console)?)?;
-    let (baseline, candidate) =
-        rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate));
-    let diff = TraceDiff::align(PerSide::new(&baseline, &candidate));
-    let analysis = Analysis::with_options(&diff, options);
-    write_report_with(&analysis, &args.output, &args.emit.options())?;
+    let progress = console.progress();
+    let trees = progress.stage("building the call trees", || args.compare.trees(&traces));
+    let diff = progress.stage("aligning them", || compare::align(&trees, diff_options));
+    let analysis = progress.stage("accounting the time", || Analysis::with_options(&diff, options));
+    let report = Report::with_options(&analysis, args.emit.options());
+    progress.stage("writing the report", || report.write(&args.output))?;
     let summary = summarise(&analysis);
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => summary::text(&analysis, &summary, args.top, width, out),
-        Format::Json => summary::json(&summary, out),
+        Format::Json => write_summary(&summary, out),
         Format::Csv => summary::csv(&analysis, out),
         Format::Md => write_markdown(&analysis, args.top, out),
     })?;
     for note in &summary.notes {
-        console.say(&summary::note_line(note));
+        console.say(&summary::note_line(&summary, note));
     }
     console.say(&format!("report in {}", args.output.display()));
     args.emit.show(&args.output, console);

@@ -1,14 +1,15 @@
 //! `tracetree explain BASE NEW --baseline UID`: why an event has the partner that it has.
 
+use super::compare::{self, CompareArgs};
 use super::output::Console;
-use super::uid::Wanted;
+use super::uid::{self, Wanted};
 use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use tracetree::diff::{Evidence, Explanation, TraceDiff};
-use tracetree::tree::{CallId, CallTree};
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+use tracetree::tree::CallId;
+use tracetree::{PerSide, Result, Side};
 
 #[derive(Args)]
 pub(super) struct ExplainArgs {
@@ -18,22 +19,20 @@ pub(super) struct ExplainArgs {
     candidate: PathBuf,
     #[command(flatten)]
     wanted: Wanted,
+    #[command(flatten)]
+    compare: CompareArgs,
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let options = args.compare.diff_options()?;
     let traces = load::pair(paths, console)?;
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let trees = args.compare.trees(&traces);
+    let diff = compare::align(&trees, options);
     let (side, uid) = args.wanted.uid();
     let tree = diff.tree(side);
-    let call =
-        tree.trace().event_at(uid).and_then(|event| tree.call_of(event)).ok_or_else(|| {
-            let message =
-                format!("event {} of {} is no host call and no GPU event", uid.0, side.label());
-            Error::new(ErrorKind::Usage, paths[side], message)
-                .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
-        })?;
+    let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
+    let call = call.ok_or_else(|| uid::no_call(Some(tree), paths[side], side, uid))?;
     let explanation = diff.explain(side, call);
     console.print(|out| print(&diff, &explanation, out))?;
     Ok(Outcome::Done)

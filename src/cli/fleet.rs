@@ -1,5 +1,6 @@
 //! `tracetree diff DIR_A DIR_B`: the traces of many ranks, paired and compared rank by rank.
 
+use super::compare;
 use super::diff::DiffArgs;
 use super::output::Console;
 use super::{Outcome, fleet_summary};
@@ -8,10 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{Account, Analysis, CollectiveWait, Collectives, straggler};
-use tracetree::diff::TraceDiff;
-use tracetree::report::{RankRow, write_ranks, write_report_with};
+use tracetree::report::{RankRow, Report, write_ranks};
 use tracetree::trace::{ReadOptions, Trace, read_pair};
-use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
 /// How the names of traces end.
@@ -30,9 +29,7 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     }
     fs::create_dir_all(&args.output)
         .map_err(|error| Error::io(&args.output, "create the report folder", error))?;
-    let reading = console.reading();
-    let compared: Vec<Compared> =
-        pairs.pairs.par_iter().map(|pair| compare(pair, args, reading)).collect::<Result<_>>()?;
+    let compared: Vec<Compared> = compare_all(&pairs.pairs, args, console)?;
     let rows = rows(&pairs.pairs, &compared);
     write_ranks(&rows, &args.output.join("ranks.csv"))?;
     console.print(|out| fleet_summary::print(&rows, args.format, out))?;
@@ -75,7 +72,7 @@ fn rank_of(path: &Path) -> Result<Option<i64>> {
     let rank = |header: &tracetree::trace::Header| header.distributed.as_ref().and_then(|d| d.rank);
     match rank(&Trace::read_header(path)?) {
         Some(told) => Ok(Some(told)),
-        None => Ok(rank(Trace::read(path)?.header())),
+        None => Ok(rank(Trace::open(path)?.header())),
     }
 }
 
@@ -142,14 +139,25 @@ struct Compared {
     is_comparable: bool,
 }
 
-fn compare(pair: &RankPair, args: &DiffArgs, reading: &ReadOptions) -> Result<Compared> {
+fn compare_all(pairs: &[RankPair], args: &DiffArgs, console: &Console) -> Result<Vec<Compared>> {
+    let counter = console.progress().counting("comparing ranks", pairs.len());
+    let reading = console.reading();
+    let compare = |pair| {
+        let compared = compare_pair(pair, args, reading);
+        counter.one_done();
+        compared
+    };
+    pairs.par_iter().map(compare).collect()
+}
+
+fn compare_pair(pair: &RankPair, args: &DiffArgs, reading: &ReadOptions) -> Result<Compared> {
     let traces =
         read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(reading, reading))?;
     let traces = args.selection.cut(traces)?;
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let trees = args.compare.trees(&traces);
+    let diff = compare::align(&trees, args.compare.diff_options()?);
     let analysis = Analysis::with_options(&diff, args.analysis_options()?);
-    write_report_with(&analysis, &args.output.join(&pair.folder), &args.emit.options())?;
+    Report::with_options(&analysis, args.emit.options()).write(args.output.join(&pair.folder))?;
     Ok(Compared {
         account: *analysis.account(),
         collectives: traces.as_ref().map(Collectives::of),

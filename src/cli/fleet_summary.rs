@@ -2,14 +2,14 @@
 
 use super::diff::Format;
 use std::io::{self, Write};
-use tracetree::report::{RankRow, rank_objects, write_json, write_rank_table};
+use tracetree::report::{RankRow, write_rank_json, write_rank_table};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(rows: &[RankRow], format: Format, out: &mut dyn Write) -> io::Result<()> {
     match format {
         Format::Text => text(rows, out),
         Format::Csv => write_rank_table(rows, out),
-        Format::Json => write_json(&rank_objects(rows), out),
+        Format::Json => write_rank_json(rows, out),
         Format::Md => markdown(rows, out),
     }
 }

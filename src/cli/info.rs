@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tracetree::Result;
 use tracetree::analysis::{HeadInfo, TraceInfo};
 use tracetree::report::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_line, write_json,
+    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
 use tracetree::trace::{ReadOptions, Trace};
 
@@ -36,7 +36,7 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
         (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
         (InfoFormat::Json, _) => {
             let infos = read_all(&args.traces, console)?;
-            console.print(|out| write_json(&infos, out))?;
+            console.print(|out| write_info_json(&infos, out))?;
         }
     }
     Ok(Outcome::Done)
@@ -53,6 +53,7 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
     if let Some(early) = &early {
         print_head(early, console)?;
     }
+    // No bar: it would wipe the head off its line.
     let info = read(path, console.reading())?;
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
@@ -71,12 +72,14 @@ fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
 }
 
 fn read_all(paths: &[PathBuf], console: &Console) -> Result<Vec<TraceInfo>> {
-    let options = console.reading();
-    paths.par_iter().map(|path| read(path, options)).collect()
+    let files: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    console.progress().reading(&files, |options| {
+        files.par_iter().zip(options).map(|(path, options)| read(path, options)).collect()
+    })
 }
 
 fn read(path: &Path, options: &ReadOptions) -> Result<TraceInfo> {
-    let trace = Trace::read_with(path, options)?;
+    let trace = Trace::open_with(path, options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
 }

@@ -1,9 +1,14 @@
-//! Two paths → two traces, with progress on the way.
+//! Paths → traces, with progress on the way.
 
 use super::output::Console;
 use std::path::Path;
 use tracetree::trace::{Trace, read_pair};
 use tracetree::{Error, ErrorKind, PerSide, Result};
+
+/// Reads one trace.
+pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
+    console.progress().reading(&[path], |options| Trace::open_with(path, &options[0]))
+}
 
 /// Reads both traces of a comparison.
 pub(super) fn pair(paths: PerSide<&Path>, console: &Console) -> Result<PerSide<Trace>> {
@@ -15,14 +20,7 @@ pub(super) fn pair(paths: PerSide<&Path>, console: &Console) -> Result<PerSide<T
         )
         .remedy("give the other one as a file"));
     }
-    let spinner = console.shows_progress().then(|| {
-        let spinner = indicatif::ProgressBar::new_spinner().with_message("reading the traces");
-        spinner.enable_steady_tick(std::time::Duration::from_millis(100));
-        spinner
-    });
-    let traces = read_pair(paths, PerSide::new(console.reading(), console.reading()));
-    if let Some(spinner) = spinner {
-        spinner.finish_and_clear();
-    }
-    traces
+    console.progress().reading(&[paths.baseline, paths.candidate], |options| {
+        read_pair(paths, PerSide::new(&options[0], &options[1]))
+    })
 }

@@ -1,5 +1,7 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
+mod columns;
+mod compare;
 mod diff;
 mod emit;
 mod explain;
@@ -9,8 +11,11 @@ mod info;
 mod load;
 mod model_diff;
 mod output;
+mod pages;
+mod progress;
 mod reading;
 mod selection;
+mod side_names;
 mod summary;
 mod tree;
 mod uid;
@@ -73,6 +78,10 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
+    /// Print a script that completes commands and options in a shell.
+    Completions(pages::CompletionsArgs),
+    /// Print the manual page.
+    Man,
 }
 
 /// Runs the command line.
@@ -101,6 +110,8 @@ impl Command {
             Command::Uid(args) => uid::run(args, console),
             Command::Explain(args) => explain::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
+            Command::Completions(args) => pages::completions(args, console),
+            Command::Man => pages::man(console),
         }
     }
 }

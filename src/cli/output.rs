@@ -1,6 +1,7 @@
 //! Where the command line prints: results to stdout, progress and warnings to stderr.
 
 use super::Color;
+use super::progress::Progress;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
 use tracetree::trace::{Note, ReadOptions};
@@ -77,9 +78,9 @@ impl Console {
         self.tell(&format!("{style}error{style:#}: {error}"));
     }
 
-    /// Whether a moving progress bar makes sense.
-    pub(super) fn shows_progress(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+    /// Bars for what takes long: on a terminal, unless the user wants it quiet.
+    pub(super) fn progress(&self) -> Progress {
+        Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
     }
 
     /// How traces are read.

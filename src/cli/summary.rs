@@ -1,30 +1,36 @@
 //! The result of a comparison as text for a terminal of some width, as JSON or as CSV.
+//!
+//! One screen: the two inputs, the sentence that answers, the account of each side as a sum that can
+//! be checked by eye, and where the time differs most with what the ops there became.
 
+use super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
-use tracetree::analysis::{Analysis, Totals};
-use tracetree::diff::{Difference, MergedId, MergedNode};
+use tracetree::analysis::{Analysis, Measure, Totals};
 use tracetree::report::{
-    SideNote, Summary, Unit, VerdictSummary, largest_names, node_name, one_line, shorten, times,
-    verdict,
+    LargeDifference, Part, SideNote, SideSummary, Summary, Unit, evidence, largest_differences,
+    one_line, times, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// Places with a supported change that are listed.
-const PLACES: usize = 8;
-/// Points of difference that are listed, once each.
-const POINTS: usize = 8;
-/// Columns of the figures right of a name.
-const FIGURES: usize = 48;
+/// Title of the table of differences.
+const TITLE: &str = "largest differences";
+/// Longest name of a side in a column.
+const SIDE_NAME: usize = 16;
+/// Parts of one difference that are told.
+const PARTS: usize = 2;
+/// Terminals narrower than this show no kernel counts.
+const WIDE: usize = 96;
 
+/// The parts of the account, and what they add up to.
+const ACCOUNT: [&str; 4] = ["paired", "this side only", "launch not in trace", "total"];
+
+const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// One of the totals of a side.
-type Pick = fn(&Totals) -> Nanos;
-
-/// Writes the summary for a terminal of `width` columns.
+/// Writes the summary for a terminal of `width` columns, with the `top` largest differences.
 pub(super) fn text(
     analysis: &Analysis<'_>,
     summary: &Summary,
@@ -32,225 +38,254 @@ pub(super) fn text(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
-    let longest =
-        largest_names(analysis).into_iter().take(top).map(|group| group.name.chars().count() + 6);
-    let wanted = longest.max().unwrap_or_default().clamp(28, 72);
-    let room = width.saturating_sub(FIGURES + 2).clamp(16, wanted);
-    let mut screen = Screen { analysis, unit, width: width.max(40), room, out };
-    screen.head(summary)?;
-    screen.totals(summary)?;
-    screen.names(top)?;
-    screen.changes(&summary.verdict)?;
-    screen.points()
+    let names = [&summary.trace1.name, &summary.trace2.name];
+    let mut screen = Screen {
+        analysis,
+        summary,
+        unit: Unit::fitting(analysis.account().totals.map(|totals| totals.time)),
+        names: names.map(|name| fit(name, SIDE_NAME)),
+        width: width.max(40),
+        out,
+    };
+    screen.head()?;
+    screen.account()?;
+    screen.largest(top)
 }
 
-/// A terminal to write to, with the widths of its columns.
+/// A terminal to write to.
 struct Screen<'a, 'd> {
     analysis: &'a Analysis<'d>,
+    summary: &'a Summary,
     unit: Unit,
+    /// What people call the sides, short enough for a column.
+    names: [String; 2],
     width: usize,
-    room: usize,
     out: &'a mut dyn Write,
 }
 
 impl Screen<'_, '_> {
-    fn head(&mut self, summary: &Summary) -> io::Result<()> {
-        for (label, side) in [("trace1", &summary.trace1), ("trace2", &summary.trace2)] {
-            let device = side.devices.first().map_or("", String::as_str);
-            let path = fit(&side.path, self.width.saturating_sub(9 + device.chars().count()));
+    fn head(&mut self) -> io::Result<()> {
+        let room = self.longest_side();
+        for side in Side::BOTH {
+            let (label, input) = (pad(&self.names[side as usize], room), input(self.summary, side));
+            let device = input.devices.first().map_or("", String::as_str);
             let device = match one_line(device) {
                 name if name.is_empty() => String::new(),
-                name => format!("  {DIM}{name}{DIM:#}"),
+                name => format!("  {name}"),
             };
-            writeln!(self.out, "{DIM}{label}{DIM:#}  {path}{device}")?;
+            let left = self.width.saturating_sub(room + 2 + device.chars().count());
+            let path = fit(&input.path, left.max(12));
+            writeln!(self.out, "{DIM}{label}{DIM:#}  {path}{DIM}{device}{DIM:#}")?;
         }
-        writeln!(self.out, "\n{BOLD}{}{BOLD:#}\n", one_line(&verdict(self.analysis)))
+        writeln!(self.out, "\n{BOLD}{}{BOLD:#}", one_line(&verdict(self.analysis)))?;
+        let points = match self.summary.points_of_difference {
+            1 => "1 point of difference".to_owned(),
+            points => format!("{points} points of difference"),
+        };
+        writeln!(self.out, "{}; {points}\n", evidence(&self.summary.verdict))
     }
 
-    fn totals(&mut self, summary: &Summary) -> io::Result<()> {
-        let title = match summary.measure {
-            "host_self_time" => "host self time of ops",
-            _ => "GPU time",
+    fn longest_side(&self) -> usize {
+        self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
+    }
+
+    /// The parts of each side and their sum, to the nanosecond.
+    fn account(&mut self) -> io::Result<()> {
+        let totals = self.analysis.account().totals;
+        let title = match self.is_gpu_time() {
+            true => "GPU time",
+            false => "host self time of ops",
         };
-        self.heading(title)?;
-        let parts: [(&str, Pick); 4] = [
-            ("total", |totals| totals.time),
-            ("busy (union)", |totals| totals.busy),
-            ("launch not in trace", |totals| totals.unlinked),
-            ("only on this side", |totals| totals.one_sided),
-        ];
-        for (at, (title, pick)) in parts.into_iter().enumerate() {
-            let time = PerSide::from_fn(|side| pick(&self.analysis.account().totals[side]));
-            if at == 0 || time != PerSide::default() {
-                self.line(title, time)?;
+        let title = format!("{title}, {}", self.unit.label());
+        let figures =
+            Side::BOTH.map(|side| parts(&totals[side]).map(|time| self.unit.show_exact(time)));
+        let mut lines = vec![(title, ACCOUNT.map(str::to_owned))];
+        lines.extend(self.names.iter().cloned().zip(figures));
+        let room = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+        let widths = [0, 1, 2, 3]
+            .map(|at| lines.iter().map(|(_, cells)| cells[at].len()).max().unwrap_or_default());
+        for (at, (name, cells)) in lines.iter().enumerate() {
+            let [w0, w1, w2, w3] = widths;
+            let [paired, only, unlinked, total] = cells;
+            let (plus, equals, style) = if at == 0 { (" ", " ", BOLD) } else { ("+", "=", PLAIN) };
+            writeln!(
+                self.out,
+                "{style}{}  {paired:>w0$} {plus} {only:>w1$} {plus} {unlinked:>w2$} {equals} {total:>w3$}{style:#}",
+                pad(name, room),
+            )?;
+        }
+        self.account_remarks(&totals)
+    }
+
+    fn is_gpu_time(&self) -> bool {
+        self.analysis.measure() == Measure::GpuTime
+    }
+
+    fn account_remarks(&mut self, totals: &PerSide<Totals>) -> io::Result<()> {
+        let rows = self.analysis.rows().len();
+        let exact = if self.summary.account_is_exact { "exactly" } else { "NOT exactly" };
+        let [one, two] = Side::BOTH.map(|side| totals[side].events);
+        let busy = Side::BOTH.map(|side| totals[side].busy);
+        let overlap = match Side::BOTH.iter().all(|&side| totals[side].busy == totals[side].time) {
+            true => String::new(),
+            false => {
+                let [one, two] = busy.map(|time| self.unit.show(time));
+                format!("; busy {one} and {two} {}, as some overlap", self.unit.label())
+            }
+        };
+        let line = format!("{rows} rows add up to {one} and {two} events, {exact}{overlap}");
+        writeln!(self.out, "{DIM}{line}{DIM:#}\n")
+    }
+
+    fn largest(&mut self, top: usize) -> io::Result<()> {
+        let groups = largest_differences(self.analysis);
+        if groups.is_empty() {
+            return writeln!(self.out, "no difference in the time of any op");
+        }
+        let shown = &groups[..groups.len().min(top)];
+        let counts_events = self.is_gpu_time() && self.width >= WIDE;
+        let columns = Columns::new(shown, &self.names, self.unit, self.width, counts_events);
+        writeln!(self.out, "{BOLD}{}{BOLD:#}", columns.head())?;
+        for group in shown {
+            writeln!(self.out, "{}", columns.line(group).trim_end())?;
+            let what = self.what_it_became(group);
+            if !what.is_empty() {
+                let what = fit(&what, self.width.saturating_sub(4));
+                writeln!(self.out, "{DIM}  └ {what}{DIM:#}")?;
             }
         }
-        let totals = &self.analysis.account().totals;
-        let verdict = if summary.account_is_exact { "exact" } else { "NOT exact" };
-        writeln!(
-            self.out,
-            "{DIM}{} rows add up to {} and {} events: {verdict}{DIM:#}",
-            self.analysis.rows().len(),
-            totals.baseline.events,
-            totals.candidate.events
+        match groups.len() - shown.len() {
+            0 => Ok(()),
+            more => writeln!(self.out, "{DIM}… and {more} more in the report{DIM:#}"),
+        }
+    }
+
+    /// The node above, and the ops below at which the traces part.
+    fn what_it_became(&self, group: &LargeDifference) -> String {
+        let mut texts = Vec::new();
+        if !group.below.is_empty() {
+            texts.push(format!("below {}", fit(&group.below, self.width / 2)));
+        }
+        let room = self.width.saturating_sub(4) / group.parts.len().clamp(1, PARTS);
+        texts.extend(group.parts.iter().take(PARTS).map(|part| self.part(part, room)));
+        match group.parts.len().saturating_sub(PARTS) {
+            0 => {}
+            more => texts.push(format!("{more} more")),
+        }
+        texts.join(", ")
+    }
+
+    fn part(&self, part: &Part, room: usize) -> String {
+        let side = part
+            .side
+            .map_or_else(String::new, |side| format!("only {}: ", self.names[side as usize]));
+        let count = if part.count == 1 { String::new() } else { format!(" ×{}", part.count) };
+        let used = side.chars().count() + count.chars().count() + 2;
+        format!("{side}{}{count}", fit(&part.name, room.saturating_sub(used).max(12)))
+    }
+}
+
+fn input(summary: &Summary, side: Side) -> &SideSummary {
+    match side {
+        Side::Baseline => &summary.trace1,
+        Side::Candidate => &summary.trace2,
+    }
+}
+
+/// The parts of the time of a side, and what they add up to.
+fn parts(totals: &Totals) -> [Nanos; 4] {
+    [totals.paired, totals.one_sided, totals.unlinked, totals.time]
+}
+
+/// The table of the largest differences: how wide each column is.
+struct Columns<'a> {
+    unit: Unit,
+    times: [String; 2],
+    calls: usize,
+    /// Width of the counts of GPU events; none on a narrow terminal, and where there are none.
+    events: Option<usize>,
+    time: usize,
+    room: usize,
+    groups: &'a [LargeDifference],
+}
+
+impl<'a> Columns<'a> {
+    fn new(
+        groups: &'a [LargeDifference],
+        names: &[String; 2],
+        unit: Unit,
+        width: usize,
+        counts_events: bool,
+    ) -> Columns<'a> {
+        let times = [0, 1].map(|side| format!("{} {}", names[side], unit.label()));
+        let widest = |title: &str, pick: fn(&LargeDifference) -> PerSide<u64>| {
+            let counts = groups.iter().map(|group| counts(pick(group)).chars().count());
+            counts.chain([title.len()]).max().unwrap_or_default()
+        };
+        let calls = widest("calls", |group| group.calls);
+        let events = widest("kernels", |group| group.events);
+        let time = times.iter().map(|title| title.chars().count()).max().unwrap_or_default();
+        let mut columns = Columns {
+            unit,
+            times,
+            calls,
+            events: counts_events.then_some(events),
+            time: time.max(10),
+            room: 0,
+            groups,
+        };
+        columns.room = columns.room_for_names(width);
+        columns
+    }
+
+    fn room_for_names(&self, width: usize) -> usize {
+        let longest = self.groups.iter().map(|group| one_line(&group.name).chars().count()).max();
+        let events = self.events.map_or(0, |events| events + 2);
+        let figures = self.calls + 2 + events + 2 * (self.time + 1) + 12 + 7;
+        width.saturating_sub(figures).clamp(16, longest.unwrap_or_default().max(20))
+    }
+
+    fn head(&self) -> String {
+        let [one, two] = &self.times;
+        let (room, calls, time) = (self.room, self.calls, self.time);
+        let events = self.events.map_or_else(String::new, |w| format!("  {:>w$}", "kernels"));
+        format!(
+            "{:<room$}  {:>calls$}{events} {one:>time$} {two:>time$} {:>11} {:>6}",
+            if room < TITLE.len() { "largest" } else { TITLE },
+            "calls",
+            "difference",
+            "ratio"
         )
     }
 
-    fn heading(&mut self, title: &str) -> io::Result<()> {
-        let (label, room) = (self.unit.label(), self.room);
-        let [first, second] = Side::BOTH.map(|side| format!("{} {label}", side.label()));
-        writeln!(
-            self.out,
-            "{BOLD}{title:<room$} {first:>12} {second:>12} {:>13} {:>8}{BOLD:#}",
-            "difference", "ratio"
-        )
-    }
-
-    /// A name, both times, their difference and ratio; red is more time, blue is less.
-    fn line(&mut self, name: &str, time: PerSide<Nanos>) -> io::Result<()> {
-        let difference = time.candidate - time.baseline;
-        let style = match difference.0 {
+    /// A difference with its figures; red is more time, blue is less.
+    fn line(&self, group: &LargeDifference) -> String {
+        let style = match group.difference().0 {
             1.. => AnsiColor::Red.on_default(),
             0 => Style::new(),
             _ => AnsiColor::Blue.on_default(),
         };
-        let name = pad(&fit(name, self.room), self.room);
-        let line = format!(
-            "{name} {:>12} {:>12} {style}{:>13}{style:#} {:>8}",
-            self.unit.show(time.baseline),
-            self.unit.show(time.candidate),
-            self.unit.show_signed(difference),
-            times(time),
-        );
-        writeln!(self.out, "{}", line.trim_end())
-    }
-
-    /// The verdict on the total, and the places that changed as far as the repeats support it.
-    fn changes(&mut self, verdict: &VerdictSummary) -> io::Result<()> {
-        let (one, two) = (verdict.steps_trace1, verdict.steps_trace2);
-        let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
-        let total = verdict.total.replace('_', " ");
-        writeln!(
-            self.out,
-            "\n{BOLD}{} places changed{BOLD:#}; in all {total} ({one} and {two} steps{chance})",
-            verdict.changes
-        )?;
-        for change in verdict.largest_changes.iter().take(PLACES) {
-            let modules = [&change.module_trace1, &change.module_trace2];
-            let module = modules.into_iter().find(|module| !module.is_empty());
-            let place = module.map_or_else(String::new, |module| format!(" in {module}"));
-            let time = self.unit.show_signed(Nanos((change.difference_us * 1e3).round() as i64));
-            let figures = format!("  {:<6} {time:>12}  ", change.verdict);
-            let room = self.width.saturating_sub(figures.chars().count());
-            writeln!(self.out, "{figures}{}", fit(&format!("{}{place}", change.name), room))?;
-        }
-        Ok(())
-    }
-
-    fn names(&mut self, top: usize) -> io::Result<()> {
-        let groups = largest_names(self.analysis);
-        writeln!(self.out)?;
-        if groups.is_empty() {
-            return writeln!(self.out, "no difference in the time of any name");
-        }
-        self.heading("largest differences")?;
-        for group in groups.iter().take(top) {
-            let rows = if group.row_count == 1 {
-                String::new()
-            } else {
-                format!(" ×{}", group.row_count)
-            };
-            let name = fit(&group.name, self.room.saturating_sub(rows.chars().count()));
-            self.line(&format!("{name}{rows}"), group.time)?;
-        }
-        if groups.len() > top {
-            writeln!(self.out, "{DIM}… and {} more names{DIM:#}", groups.len() - top)?;
-        }
-        Ok(())
-    }
-
-    /// The points of difference with GPU work: where the traces part, below which common node.
-    fn points(&mut self) -> io::Result<()> {
-        let all = self.analysis.diff().differences();
-        let on_gpu_path: Vec<&Difference> =
-            all.iter().filter(|point| point.gpu_events > 0).collect();
-        writeln!(
-            self.out,
-            "\n{BOLD}{} points of difference, {} with GPU work{BOLD:#}",
-            all.len(),
-            on_gpu_path.len()
-        )?;
-        let kinds = self.point_kinds(&on_gpu_path);
-        for (count, what, below) in kinds.iter().take(POINTS) {
-            let count = format!("{:>6}", format!("{count}×"));
-            let room = self.width.saturating_sub(15);
-            let below = fit(below, room / 2);
-            let what = fit(what, room - below.chars().count());
-            writeln!(self.out, "{count} {what} {DIM}below{DIM:#} {below}")?;
-        }
-        match kinds.len().saturating_sub(POINTS) {
-            0 => Ok(()),
-            more => writeln!(self.out, "{DIM}… and {more} more kinds{DIM:#}"),
-        }
-    }
-
-    /// Equal points counted, those with the most GPU events first.
-    fn point_kinds(&self, points: &[&Difference]) -> Vec<(usize, String, String)> {
-        let mut kinds: Vec<(u32, usize, String, String)> = Vec::new();
-        let mut places = std::collections::BTreeMap::new();
-        for point in points {
-            let what = label(self.analysis, point.node);
-            let below = point
-                .lowest_common
-                .map_or("nothing in common".to_owned(), |id| label(self.analysis, id));
-            let next = kinds.len();
-            let at = *places.entry((what.clone(), below.clone())).or_insert(next);
-            if at == next {
-                kinds.push((0, 0, what, below));
-            }
-            kinds[at].0 += point.gpu_events;
-            kinds[at].1 += 1;
-        }
-        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.0));
-        kinds.into_iter().map(|(_, count, what, below)| (count, what, below)).collect()
+        let (calls, time) = (self.calls, self.time);
+        let events =
+            self.events.map_or_else(String::new, |w| format!("  {:>w$}", counts(group.events)));
+        format!(
+            "{}  {:>calls$}{events} {:>time$} {:>time$} {style}{:>11}{style:#} {:>6}",
+            pad(&fit(&group.name, self.room), self.room),
+            counts(group.calls),
+            self.unit.show(group.time.baseline),
+            self.unit.show(group.time.candidate),
+            self.unit.show_signed(group.difference()),
+            times(group.time),
+        )
     }
 }
 
-/// A name of a trace for a terminal: one line of at most `room` characters. Of a renamed call both
-/// names are shortened, so that neither hides the other.
-fn fit(name: &str, room: usize) -> String {
-    let name = one_line(name);
-    match name.split_once(" | ") {
-        Some((first, second)) if name.chars().count() > room && room > 8 => {
-            let half = (room - 3) / 2;
-            let first = shorten(first, half.max((room - 3).saturating_sub(second.chars().count())));
-            let rest = room - 3 - first.chars().count();
-            format!("{first} | {}", shorten(second, rest))
-        }
-        Some(_) | None => shorten(&name, room).into_owned(),
+/// `45` where both sides have as many, else `45 → 44`.
+fn counts(count: PerSide<u64>) -> String {
+    match count.baseline == count.candidate {
+        true => count.baseline.to_string(),
+        false => format!("{} → {}", count.baseline, count.candidate),
     }
-}
-
-fn pad(text: &str, room: usize) -> String {
-    let missing = room.saturating_sub(text.chars().count());
-    format!("{text}{}", " ".repeat(missing))
-}
-
-fn label(analysis: &Analysis<'_>, id: MergedId) -> String {
-    let node = analysis.diff().merged().node(id);
-    let side = match node {
-        MergedNode::Both(..) => "",
-        MergedNode::Only(Side::Baseline, _) => ">> trace1: ",
-        MergedNode::Only(Side::Candidate, _) => "<< trace2: ",
-    };
-    format!("{side}{}", node_name(analysis, node))
-}
-
-/// The summary as JSON.
-pub(super) fn json(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, summary)?;
-    writeln!(out)
 }
 
 /// The names summary as CSV.
@@ -259,9 +294,10 @@ pub(super) fn csv(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()
 }
 
 /// A note as one line for stderr.
-pub(super) fn note_line(note: &SideNote) -> String {
+pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
     let style = AnsiColor::Yellow.on_default();
-    let side = note.side.map_or_else(String::new, |side| format!("{side}: "));
+    let side = summary.side_of(note);
+    let side = side.map_or_else(String::new, |side| format!("{}: ", one_line(side)));
     let hint = match note.note.hint {
         "" => String::new(),
         hint => format!(" ({hint})"),
@@ -274,12 +310,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_names_of_a_renamed_call_stay_readable() {
-        assert_eq!(fit("a | b", 20), "a | b");
-        let text =
-            fit("evaluate: MiopenBatchNormBackward0 | evaluate: CudnnBatchNormBackward0", 43);
-        assert_eq!(text, "evaluat…ormBackward0 | evaluat…ormBackward0");
-        assert_eq!(fit("short | a long name with many words", 20), "short | a lo…y words");
-        assert_eq!(fit("a name\nof two lines", 12), "a na…o lines");
+    fn equal_counts_are_told_once() {
+        assert_eq!(counts(PerSide::new(45, 45)), "45");
+        assert_eq!(counts(PerSide::new(45, 0)), "45 → 0");
     }
 }

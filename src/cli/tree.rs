@@ -1,52 +1,156 @@
 //! `tracetree tree TRACE`: the call tree of one trace as text, or its links as a graph.
 
-use super::Outcome;
 use super::output::Console;
+use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tracetree::Result;
-use tracetree::trace::Trace;
+use tracetree::report::one_line;
+use tracetree::trace::{Pattern, Uid};
 use tracetree::tree::{CallId, CallKind, CallTree};
+use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
 pub(super) struct TreeArgs {
     /// The trace.
     trace: PathBuf,
-    /// Levels to show.
+    /// Show calls without GPU work below, too.
+    #[arg(long)]
+    all: bool,
+    /// Levels to show, from the threads down or, with --uid and --include, from the calls down
+    /// that these name.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Show only calls with GPU work below.
-    #[arg(long)]
-    gpu: bool,
+    /// Show only the call at this position in traceEvents, with what lies above and below it.
+    #[arg(long, value_name = "UID")]
+    uid: Option<u32>,
+    /// Show only calls whose name matches, with what lies above and below them.
+    #[arg(long, value_name = "REGEX")]
+    include: Option<Pattern>,
     /// Print the links (launches, forward to backward, flows) as a Graphviz graph instead.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["all", "depth", "uid", "include"])]
     dot: bool,
 }
 
 pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
-    let trace = Trace::read_with(&args.trace, console.reading())?;
-    let tree = CallTree::build(&trace);
-    console.print(|out| match args.dot {
-        true => out.write_all(tree.links().to_dot().as_bytes()),
-        false => print_tree(&tree, args, out),
-    })?;
+    let trace = load::one(&args.trace, console)?;
+    let tree = console.progress().stage("building the call tree", || CallTree::build(&trace));
+    if args.dot {
+        console.print(|out| out.write_all(tree.links().to_dot().as_bytes()))?;
+        return Ok(Outcome::Done);
+    }
+    let view = View::new(&tree, args)?;
+    let shown = view.shown();
+    console.print(|out| view.print(&shown, out))?;
+    if let Some(remark) = view.remark(&shown) {
+        console.say(remark);
+    }
     Ok(Outcome::Done)
 }
 
-fn print_tree(tree: &CallTree<'_>, args: &TreeArgs, out: &mut dyn Write) -> io::Result<()> {
-    let deepest = args.depth.unwrap_or(usize::MAX);
-    let mut stack: Vec<(CallId, usize)> = tree.roots().map(|root| (root, 0)).collect();
-    stack.reverse();
-    while let Some((call, depth)) = stack.pop() {
-        if depth >= deepest || (args.gpu && !tree.is_gpu_path(call)) {
-            continue;
-        }
-        print_call(tree, call, depth, out)?;
-        let below: Vec<CallId> = tree.children(call).collect();
-        stack.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
+/// The part of a tree that the user wants to see.
+struct View<'a, 't> {
+    tree: &'a CallTree<'t>,
+    args: &'a TreeArgs,
+    /// The call of `--uid`.
+    top: Option<CallId>,
+    /// Whether only calls with GPU work are looked at.
+    is_gpu_path: bool,
+}
+
+impl<'a, 't> View<'a, 't> {
+    fn new(tree: &'a CallTree<'t>, args: &'a TreeArgs) -> Result<View<'a, 't>> {
+        let top = args.uid.map(|uid| call_at(tree, Uid(uid))).transpose()?;
+        // Where there is no GPU work at all, a GPU path would show nothing.
+        let has_gpu_work = match top {
+            Some(call) => tree.is_gpu_path(call),
+            None => tree.roots().any(|root| tree.is_gpu_path(root)),
+        };
+        Ok(View { tree, args, top, is_gpu_path: has_gpu_work && !args.all })
     }
-    Ok(())
+
+    /// For each call, whether it is printed.
+    fn shown(&self) -> Vec<bool> {
+        let mut shown = vec![false; self.tree.len()];
+        let depths = self.depths();
+        let levels = self.args.depth.unwrap_or(usize::MAX);
+        for chosen in self.chosen() {
+            let deepest = depths[chosen.index()].saturating_add(levels);
+            for call in self.tree.subtree(chosen).filter(|&call| self.is_in_view(call)) {
+                shown[call.index()] |= depths[call.index()] < deepest;
+            }
+            for above in self.tree.ancestors(chosen) {
+                shown[above.index()] = true;
+            }
+        }
+        shown
+    }
+
+    /// The outermost calls that the user asks for.
+    fn chosen(&self) -> Vec<CallId> {
+        let scope: Vec<CallId> = match self.top {
+            Some(call) => vec![call],
+            None => self.tree.roots().collect(),
+        };
+        let Some(pattern) = &self.args.include else { return scope };
+        let mut chosen: Vec<CallId> = Vec::new();
+        for call in scope.into_iter().flat_map(|call| self.tree.subtree(call)) {
+            let inside = chosen.last().is_some_and(|&above| self.tree.is_below(call, above));
+            if !inside && self.is_in_view(call) && pattern.matches(self.tree.name(call)) {
+                chosen.push(call);
+            }
+        }
+        chosen
+    }
+
+    fn is_in_view(&self, call: CallId) -> bool {
+        !self.is_gpu_path || self.tree.is_gpu_path(call)
+    }
+
+    /// How many calls stand above each call, in preorder.
+    fn depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.tree.len());
+        for call in self.tree.calls() {
+            let depth = self.tree.parent(call).map_or(0, |above| depths[above.index()] + 1);
+            depths.push(depth);
+        }
+        depths
+    }
+
+    fn print(&self, shown: &[bool], out: &mut dyn Write) -> io::Result<()> {
+        for (call, depth) in self.tree.calls().zip(self.depths()) {
+            if shown[call.index()] {
+                print_call(self.tree, call, depth, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the user should know about what is shown.
+    fn remark(&self, shown: &[bool]) -> Option<&'static str> {
+        if self.tree.is_empty() {
+            return Some("the trace has no host call and no GPU event");
+        }
+        let nothing = !shown.contains(&true);
+        match (nothing, self.is_gpu_path, self.args.all) {
+            (true, true, _) => Some("no call on the GPU path matches; --all looks at all calls"),
+            (true, false, _) => Some("no call matches"),
+            (false, false, false) if self.top.is_some() => {
+                Some("there is no GPU work below this call: all calls are shown")
+            }
+            (false, false, false) => Some("there is no GPU work in the trace: all calls are shown"),
+            (false, ..) => None,
+        }
+    }
+}
+
+fn call_at(tree: &CallTree<'_>, uid: Uid) -> Result<CallId> {
+    let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
+    call.ok_or_else(|| {
+        let message = format!("event {} is no host call and no GPU event", uid.0);
+        Error::new(ErrorKind::Usage, tree.trace().source(), message)
+            .remedy("uids are positions in traceEvents, from 0; the tree shows them in brackets")
+    })
 }
 
 fn print_call(
@@ -55,14 +159,14 @@ fn print_call(
     depth: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let name: String = tree.name(call).chars().filter(|c| !c.is_control()).collect();
-    write!(out, "{:indent$}{name}", "", indent = 2 * depth)?;
+    write!(out, "{:indent$}{}", "", one_line(tree.name(call)), indent = 2 * depth)?;
     if let Some(event) = tree.event(call) {
         write!(out, "  [{}] {} us", tree.trace().uid(event).0, tree.duration(call))?;
     }
     let gpu_events = tree.gpu_events(call);
     if gpu_events > 0 && tree.kind(call) != CallKind::Gpu {
-        write!(out, ", {gpu_events} GPU events")?;
+        let events = if gpu_events == 1 { "event" } else { "events" };
+        write!(out, ", {gpu_events} GPU {events}")?;
     }
     writeln!(out)
 }

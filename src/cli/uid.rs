@@ -1,12 +1,13 @@
 //! `tracetree uid`: the event of the other trace that corresponds to one, from two traces or a report.
 
+use super::compare::{self, CompareArgs};
 use super::output::Console;
 use super::{Outcome, load};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tracetree::diff::{Relation, TraceDiff, UidPair};
+use tracetree::diff::{Relation, UidPair};
 use tracetree::report::read_uid_map;
-use tracetree::trace::{Trace, Uid};
+use tracetree::trace::{Category, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
@@ -18,6 +19,8 @@ pub(super) struct UidArgs {
     candidate: Option<PathBuf>,
     #[command(flatten)]
     wanted: Wanted,
+    #[command(flatten)]
+    compare: CompareArgs,
 }
 
 #[derive(Args)]
@@ -44,25 +47,35 @@ impl Wanted {
 pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
     let (side, uid) = args.wanted.uid();
     match &args.candidate {
-        Some(candidate) => from_traces(PerSide::new(&args.baseline, candidate), side, uid, console),
-        None => {
-            let map = read_uid_map(&args.baseline)?;
-            let pair = find(&map, side, uid).ok_or_else(|| unknown(&args.baseline, side, uid))?;
-            print(&pair, None, console)
+        Some(candidate) => {
+            let paths = PerSide::new(args.baseline.as_path(), candidate.as_path());
+            from_traces(paths, &args.compare, (side, uid), console)
         }
+        None if args.compare.is_default() => {
+            let map = read_uid_map(&args.baseline)?;
+            let pair = find(&map, side, uid);
+            print(&pair.ok_or_else(|| no_call(None, &args.baseline, side, uid))?, None, console)
+        }
+        None => Err(Error::new(
+            ErrorKind::Usage,
+            &args.baseline,
+            "a report was made with its own options; --no-python and --alias need two traces",
+        )),
     }
 }
 
 fn from_traces(
-    paths: PerSide<&PathBuf>,
-    side: Side,
-    uid: Uid,
+    paths: PerSide<&Path>,
+    compare: &CompareArgs,
+    (side, uid): (Side, Uid),
     console: &mut Console,
 ) -> Result<Outcome> {
-    let traces = load::pair(paths.map(PathBuf::as_path), console)?;
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
-    let pair = find(&diff.uid_map(), side, uid).ok_or_else(|| unknown(paths[side], side, uid))?;
+    let options = compare.diff_options()?;
+    let traces = load::pair(paths, console)?;
+    let trees = compare.trees(&traces);
+    let diff = compare::align(&trees, options);
+    let pair = find(&diff.uid_map(), side, uid)
+        .ok_or_else(|| no_call(Some(&trees[side]), paths[side], side, uid))?;
     print(&pair, Some(&traces), console)
 }
 
@@ -73,8 +86,15 @@ fn find(map: &[UidPair], side: Side, uid: Uid) -> Option<UidPair> {
     })
 }
 
-fn unknown(path: &Path, side: Side, uid: Uid) -> Error {
-    let message = format!("event {} of {} is no host call and no GPU event", uid.0, side.label());
+/// The error for a uid that stands for nothing that is compared.
+pub(super) fn no_call(tree: Option<&CallTree<'_>>, path: &Path, side: Side, uid: Uid) -> Error {
+    let trace = tree.map(CallTree::trace);
+    let category = trace.and_then(|trace| Some(trace.category(trace.event_at(uid)?)));
+    let what = match category {
+        Some(Category::PythonFunction) => "a Python frame, which --no-python leaves out",
+        Some(_) | None => "no host call and no GPU event",
+    };
+    let message = format!("event {} of {} is {what}", uid.0, side.label());
     Error::new(ErrorKind::Usage, path, message)
         .remedy("uids are positions in traceEvents; see uid1 and uid2 in diff_stats.csv")
 }

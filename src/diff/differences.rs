@@ -19,6 +19,20 @@ pub struct Difference {
 impl TraceDiff<'_> {
     /// All points of difference in preorder. Runtime calls without GPU work are no structure and
     /// make none; kernels under other names make one only where their launch is no pair.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Side, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("tests/fixtures/inserted_op/baseline.json")?;
+    /// let after = Trace::open("tests/fixtures/inserted_op/candidate.json")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let differences = diff.differences();
+    /// let node = diff.merged().node(differences[0].node);
+    /// let inserted = node.call(Side::Candidate).map(|call| candidate.name(call));
+    /// assert_eq!((differences.len(), inserted), (1, Some("aten::clamp")));
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn differences(&self) -> Vec<Difference> {
         let mut differences = Vec::new();
         for (id, node) in self.merged().nodes() {

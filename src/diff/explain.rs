@@ -54,7 +54,8 @@ impl TraceDiff<'_> {
     /// Explains how one call was paired. Works out the evidence anew, so it is as costly as
     /// reading both trees once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
-        let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
+        let (mut keys, mut arguments) =
+            (Keys::new(&self.options().aliases), ArgumentIds::default());
         let outlines = self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments));
         let mut view = View {
             diff: self,

@@ -4,6 +4,7 @@
 //! code: addresses, line numbers, install prefixes of file paths, instance numbers of modules and
 //! steps, hashes of compiled graphs, and the vendor's prefix of runtime calls.
 
+use super::Aliases;
 use crate::trace::{Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
@@ -14,12 +15,17 @@ use std::borrow::Cow;
 pub(super) struct Key(pub(super) u32);
 
 /// The keys of both trees, each once.
-#[derive(Debug, Default)]
-pub(super) struct Keys {
+#[derive(Debug)]
+pub(super) struct Keys<'a> {
     ids: FxHashMap<(CallKind, String), u32>,
+    aliases: &'a Aliases,
 }
 
-impl Keys {
+impl<'a> Keys<'a> {
+    pub(super) fn new(aliases: &'a Aliases) -> Self {
+        Keys { ids: FxHashMap::default(), aliases }
+    }
+
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
         // A plain `entry` would need an owned text for every look-up; keys are few, so this is cold.
@@ -50,13 +56,16 @@ impl Keys {
         if slots.len() <= name.index() {
             slots.resize(name.index() + 1, None);
         }
-        *slots[name.index()]
-            .get_or_insert_with(|| self.intern(kind, &normalise(kind, tree.trace().text(name))))
+        *slots[name.index()].get_or_insert_with(|| {
+            let name = self.aliases.apply(tree.trace().text(name));
+            self.intern(kind, &normalise(kind, &name))
+        })
     }
 
     /// A call that launched something and whose name says nothing is known by what it launched.
     fn of_launch(&mut self, tree: &CallTree<'_>, call: CallId, name: TextId) -> Key {
-        let name = runtime_name(tree.trace().text(name));
+        let name = self.aliases.apply(tree.trace().text(name));
+        let name = runtime_name(&name);
         let launched = tree.children(call).find(|&child| tree.kind(child) == CallKind::Gpu);
         let known = LAUNCH_KINDS.contains(&name.as_ref());
         match launched.and_then(|child| tree.event(child)).filter(|_| !known) {

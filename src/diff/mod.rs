@@ -2,18 +2,22 @@
 //!
 //! How calls are paired is told in `docs/algorithm.md`; the words are those of `docs/glossary.md`.
 
+mod alias;
 mod align;
 mod bags;
 mod differences;
 mod explain;
 mod keys;
 mod merged;
+mod options;
 mod outline;
 mod uid_map;
 
+pub use alias::Aliases;
 pub use differences::Difference;
 pub use explain::{Evidence, Explanation};
 pub use merged::{MergedId, MergedNode, MergedTree};
+pub use options::DiffOptions;
 pub use uid_map::UidPair;
 
 use crate::side::{PerSide, Side};
@@ -75,16 +79,42 @@ pub struct TraceDiff<'t> {
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
     notes: Notes,
+    options: DiffOptions,
 }
 
 impl<'t> TraceDiff<'t> {
-    /// Aligns two trees, baseline first.
-    pub fn align(trees: PerSide<&'t CallTree<'t>>) -> TraceDiff<'t> {
+    /// Aligns two trees.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Side, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    ///
+    /// // The forward convolutions part below an op that both have.
+    /// let op = baseline.calls().find(|&call| baseline.name(call) == "aten::miopen_convolution");
+    /// let common = diff.lowest_common_op(Side::Baseline, op.expect("a convolution"));
+    /// assert_eq!(common.map(|call| baseline.name(call)), Some("aten::_convolution"));
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
+    pub fn new(baseline: &'t CallTree<'t>, candidate: &'t CallTree<'t>) -> TraceDiff<'t> {
+        TraceDiff::with_options(baseline, candidate, DiffOptions::default())
+    }
+
+    /// Aligns two trees, with options.
+    pub fn with_options(
+        baseline: &'t CallTree<'t>,
+        candidate: &'t CallTree<'t>,
+        options: DiffOptions,
+    ) -> TraceDiff<'t> {
+        let trees = PerSide::new(baseline, candidate);
         // The search breaks ties by the order of its sides, so it is always run in one order of
         // the two contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
         let pairing = match in_order(trees) {
-            true => align_in_order(trees),
-            false => mirrored(align_in_order(trees.swap())),
+            true => align_in_order(trees, &options.aliases),
+            false => mirrored(align_in_order(trees.swap(), &options.aliases)),
         };
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
@@ -94,7 +124,14 @@ impl<'t> TraceDiff<'t> {
             "compare fewer steps, or record Python stacks: they give the calls more structure",
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
-        TraceDiff { trees, partners: pairing.partners, relations: pairing.relations, merged, notes }
+        TraceDiff {
+            trees,
+            partners: pairing.partners,
+            relations: pairing.relations,
+            merged,
+            notes,
+            options,
+        }
     }
 
     /// The tree of one side.
@@ -140,6 +177,26 @@ impl<'t> TraceDiff<'t> {
         keys::normalise(tree.kind(call), tree.name(call))
     }
 
+    /// Whether two calls count as one name only by an alias.
+    pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
+        let name = |side: Side, call| {
+            let tree = self.trees[side];
+            let name = tree.name(call);
+            (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
+        };
+        let (one, is_other) = name(Side::Baseline, baseline);
+        let (two, is_another) = name(Side::Candidate, candidate);
+        !self.options.aliases.is_empty()
+            && (is_other || is_another)
+            && one != two
+            && self.relation(Side::Baseline, baseline).is_common()
+    }
+
+    /// The options that the trees were aligned with.
+    pub fn options(&self) -> &DiffOptions {
+        &self.options
+    }
+
     /// Both trees in one.
     pub fn merged(&self) -> &MergedTree {
         &self.merged
@@ -151,8 +208,8 @@ impl<'t> TraceDiff<'t> {
     }
 }
 
-fn align_in_order(trees: PerSide<&CallTree<'_>>) -> align::Pairing {
-    let (mut keys, mut arguments) = (Keys::default(), ArgumentIds::default());
+fn align_in_order(trees: PerSide<&CallTree<'_>>, aliases: &Aliases) -> align::Pairing {
+    let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     align::align(trees, outlines.as_ref())
 }

@@ -65,7 +65,7 @@ pub(super) struct Outline {
 impl Outline {
     pub(super) fn new(
         tree: &CallTree<'_>,
-        keys: &mut Keys,
+        keys: &mut Keys<'_>,
         arguments: &mut ArgumentIds,
     ) -> Outline {
         let ids = arguments.of_trace(tree.trace());
@@ -194,7 +194,7 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-fn places(tree: &CallTree<'_>, names: &[Key], keys: &mut Keys) -> Vec<Key> {
+fn places(tree: &CallTree<'_>, names: &[Key], keys: &mut Keys<'_>) -> Vec<Key> {
     tree.calls()
         .zip(names)
         .map(|(call, &key)| match (tree.kind(call), tree.event(call)) {

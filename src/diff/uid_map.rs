@@ -45,6 +45,18 @@ impl TraceDiff<'_> {
     /// The uid of the event in the other trace that corresponds to `uid` of `side`.
     ///
     /// `None` if the event has no partner, or is no part of the tree.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Side, Trace, TraceDiff, Uid};
+    ///
+    /// let before = Trace::open("tests/fixtures/bias_add/baseline.json")?;
+    /// let after = Trace::open("tests/fixtures/bias_add/candidate.json")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let partner = diff.corresponding_uid(Side::Baseline, Uid(4)).expect("a partner");
+    /// assert_eq!(diff.corresponding_uid(Side::Candidate, partner), Some(Uid(4)));
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
         let call = self.trees[side]
             .trace()

@@ -38,6 +38,18 @@ impl Unit {
         }
     }
 
+    /// The time in this unit to the nanosecond, without the unit: figures that add up to the last
+    /// digit.
+    pub fn show_exact(self, time: Nanos) -> String {
+        let (scale, digits) = match self {
+            Unit::Micros => (1_000, 3),
+            Unit::Millis => (1_000_000, 6),
+        };
+        let sign = if time.0 < 0 { "-" } else { "" };
+        let nanos = time.0.unsigned_abs();
+        format!("{sign}{}.{:0digits$}", nanos / scale, nanos % scale)
+    }
+
     /// Like [`Unit::show`], always with a sign; zero has none.
     pub fn show_signed(self, time: Nanos) -> String {
         match time.0 {
@@ -111,6 +123,13 @@ mod tests {
         assert_eq!(unit.show_signed(Nanos(1_000_000)), "+1.000");
         assert_eq!(unit.show_signed(Nanos(-1_000_000)), "-1.000");
         assert_eq!(Unit::fitting(PerSide::default()).label(), "us");
+    }
+
+    #[test]
+    fn exact_figures_have_every_nanosecond() {
+        assert_eq!(Unit::Millis.show_exact(Nanos(12_498_000_037)), "12498.000037");
+        assert_eq!(Unit::Micros.show_exact(Nanos(-5)), "-0.005");
+        assert_eq!(Unit::Millis.show_exact(Nanos::ZERO), "0.000000");
     }
 
     #[test]

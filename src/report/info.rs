@@ -20,6 +20,14 @@ pub fn write_info_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
+/// Writes a list with an object for each trace.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_json(infos: &[TraceInfo], out: &mut dyn Write) -> io::Result<()> {
+    super::summary::write_json(&infos, out)
+}
+
 /// Writes the second half of the line about a trace: what its events tell.
 ///
 /// # Errors

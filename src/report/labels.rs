@@ -1,8 +1,9 @@
-//! A node of the merged tree → its name: one, or `a | b` where it was renamed.
+//! A node of the merged tree → its name: one, or `a | b` where it was renamed or has an alias.
 
 use crate::analysis::Analysis;
-use crate::diff::{MergedNode, Relation};
+use crate::diff::{MergedNode, Relation, TraceDiff};
 use crate::side::Side;
+use crate::tree::CallId;
 use std::borrow::Cow;
 
 /// Name of a node. Calls that are the same can differ in a line number or an address; then the name
@@ -10,14 +11,14 @@ use std::borrow::Cow;
 pub fn node_name<'d>(analysis: &Analysis<'d>, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match node {
-        MergedNode::Both(a, b) => match analysis.diff().relation(Side::Baseline, a) {
-            Relation::Renamed => {
-                Cow::Owned(format!("{} | {}", name(Side::Baseline, a), name(Side::Candidate, b)))
-            }
-            Relation::Same | Relation::Moved | Relation::OnlyBaseline | Relation::OnlyCandidate => {
-                Cow::Borrowed(name(Side::Baseline, a))
-            }
-        },
+        MergedNode::Both(a, b) if has_two_names(analysis.diff(), a, b) => {
+            Cow::Owned(format!("{} | {}", name(Side::Baseline, a), name(Side::Candidate, b)))
+        }
+        MergedNode::Both(a, _) => Cow::Borrowed(name(Side::Baseline, a)),
         MergedNode::Only(side, call) => Cow::Borrowed(name(side, call)),
     }
+}
+
+fn has_two_names(diff: &TraceDiff<'_>, a: CallId, b: CallId) -> bool {
+    diff.relation(Side::Baseline, a) == Relation::Renamed || diff.is_aliased(a, b)
 }

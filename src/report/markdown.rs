@@ -3,7 +3,8 @@
 use super::facets;
 use super::figures::{Unit, one_line, shorten, times};
 use super::labels::node_name;
-use super::summary::{Summary, largest_names, summarise};
+use super::largest::largest_differences;
+use super::summary::{Summary, summarise};
 use super::verdict::{evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
@@ -30,7 +31,8 @@ pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) ->
     let summary = summarise(analysis);
     let mut text = head(analysis, &summary, unit);
     let mut left_out = false;
-    let mut sections = vec![names(analysis, top, unit), notes(&summary), changes(&summary, unit)];
+    let mut sections =
+        vec![names(analysis, top, unit), notes(&summary), changes(analysis, &summary, unit)];
     sections.extend(charts(analysis, unit));
     sections.extend([rows(analysis, unit), points(analysis)]);
     for section in sections {
@@ -48,9 +50,10 @@ pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) ->
 fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
     let totals = &analysis.account().totals;
     let label = unit.label();
-    let mut text = format!("**{}**\n\n", sentence(analysis));
+    let mut text = format!("**{}**\n\n", escaped(&sentence(analysis)));
     let measure = summary.measure.replace('_', " ");
-    let _ = writeln!(text, "| | trace1 | trace2 | difference | ratio |\n|---|---:|---:|---:|---:|");
+    let [one, two] = side_names(analysis);
+    let _ = writeln!(text, "| | {one} | {two} | difference | ratio |\n|---|---:|---:|---:|---:|");
     let _ = writeln!(
         text,
         "| file | {} | {} | | |",
@@ -67,8 +70,9 @@ fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
     };
     line(&measure, |totals| totals.time);
     line("busy", |totals| totals.busy);
-    line("launch not in trace", |totals| totals.unlinked);
+    line("paired", |totals| totals.paired);
     line("only on this side", |totals| totals.one_sided);
+    line("launch not in trace", |totals| totals.unlinked);
     let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
     let _ = writeln!(
         text,
@@ -103,26 +107,49 @@ fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
     )
 }
 
-fn table_head(title: &str, counted: &str, unit: Unit) -> String {
+/// What people call the two sides, as text of a cell.
+fn side_names(analysis: &Analysis<'_>) -> [String; 2] {
+    Side::BOTH.map(|side| escaped(analysis.side_name(side)))
+}
+
+/// Text that Markdown and HTML show letter by letter.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in one_line(text).chars() {
+        if "\\`*_[]<>&|#~".contains(letter) {
+            shown.push('\\');
+        }
+        shown.push(letter);
+    }
+    shown
+}
+
+fn table_head(analysis: &Analysis<'_>, title: &str, counted: &str, unit: Unit) -> String {
     let label = unit.label();
+    let [one, two] = side_names(analysis);
     format!(
-        "| {title} | {counted} | trace1 {label} | trace2 {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+        "| {title} | {counted} | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
     )
 }
 
 fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
-    let names = largest_names(analysis);
+    let names = largest_differences(analysis);
     let mut text = String::from("\n### Largest differences\n\n");
     if names.is_empty() {
         text.push_str("None: the times of all rows are equal.\n");
         return text;
     }
-    text.push_str(&table_head("name", "rows", unit));
+    text.push_str(&table_head(analysis, "name", "rows", unit));
     for group in names.iter().take(top) {
         let _ = writeln!(
             text,
-            "| {} | {} | {} |",
+            "| {}{} | {} | {} |",
             code(&group.name),
+            if group.below.is_empty() {
+                String::new()
+            } else {
+                format!(" below {}", code(&group.below))
+            },
             group.row_count,
             figures(unit, group.time)
         );
@@ -130,7 +157,7 @@ fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
     if names.len() > top {
         let _ = writeln!(
             text,
-            "\n… and {} more names in `diff_stats_names_summary.csv`.",
+            "\n… and {} more, by name in `diff_stats_names_summary.csv`.",
             names.len() - top
         );
     }
@@ -143,7 +170,8 @@ fn notes(summary: &Summary) -> String {
         text.push_str("\n### Warnings\n\n");
     }
     for note in &summary.notes {
-        let side = note.side.map_or_else(String::new, |side| format!(" {side}"));
+        let side =
+            summary.side_of(note).map_or_else(String::new, |side| format!(" {}", escaped(side)));
         let hint = match note.note.hint {
             "" => String::new(),
             hint => format!(" → {hint}"),
@@ -155,16 +183,15 @@ fn notes(summary: &Summary) -> String {
 }
 
 /// The places that changed as far as the repeats support it.
-fn changes(summary: &Summary, unit: Unit) -> String {
+fn changes(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
     if summary.verdict.largest_changes.is_empty() {
         return String::new();
     }
     let mut text = details_head(&format!("{} places changed", summary.verdict.changes));
     let label = unit.label();
-    let _ = writeln!(
-        text,
-        "| place | verdict | trace1 {label} | trace2 {label} | difference | ratio |"
-    );
+    let [one, two] = side_names(analysis);
+    let _ =
+        writeln!(text, "| place | verdict | {one} {label} | {two} {label} | difference | ratio |");
     text.push_str("|---|---|---:|---:|---:|---:|\n");
     for change in &summary.verdict.largest_changes {
         let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
@@ -189,7 +216,7 @@ fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
         .map(|facet| {
             let groups = &facet.groups;
             let mut text = details_head(&format!("By {}", facet.title));
-            text.push_str(&table_head(facet.title, "events", unit));
+            text.push_str(&table_head(analysis, facet.title, "events", unit));
             for group in groups.iter().take(GROUPS) {
                 let label =
                     if group.value.is_empty() { "(none)".to_owned() } else { code(&group.value) };
@@ -223,6 +250,7 @@ fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
         return String::new();
     }
     let mut text = details_head(&format!("The {} largest single rows", order.len().min(ROWS)));
+    let names = side_names(analysis);
     for (id, row) in order.into_iter().take(ROWS) {
         let _ = writeln!(
             text,
@@ -238,7 +266,12 @@ fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
             let _ = writeln!(text, "  - {line}");
         }
         for side in Side::BOTH {
-            let _ = writeln!(text, "  - {}: {}", side.label(), kernel_line(analysis, row, side));
+            let _ = writeln!(
+                text,
+                "  - {}: {}",
+                names[side as usize],
+                kernel_line(analysis, row, side)
+            );
         }
     }
     text + DETAILS_END
@@ -300,7 +333,7 @@ fn node_text(analysis: &Analysis<'_>, id: MergedId) -> String {
     let node = analysis.diff().merged().node(id);
     let side = match node {
         MergedNode::Both(..) => String::new(),
-        MergedNode::Only(side, _) => format!("{} only: ", side.label()),
+        MergedNode::Only(side, _) => format!("{} only: ", escaped(analysis.side_name(side))),
     };
     format!("{side}{}", code(&node_name(analysis, node)))
 }

@@ -43,6 +43,10 @@ fn write_label(diff: &TraceDiff<'_>, node: MergedNode, out: &mut dyn Write) -> i
                 let (a, b) = (name(Side::Baseline, a), name(Side::Candidate, b));
                 write!(out, "combined: {a} | {b}")
             }
+            Relation::Same | Relation::Moved if diff.is_aliased(a, b) => {
+                let (a, b) = (name(Side::Baseline, a), name(Side::Candidate, b));
+                write!(out, "aliased: {a} | {b}")
+            }
             Relation::Same | Relation::Moved | Relation::OnlyBaseline | Relation::OnlyCandidate => {
                 out.write_all(name(Side::Baseline, a).as_bytes())
             }

@@ -20,6 +20,7 @@ mod info;
 mod kernel_table;
 mod kernels_csv;
 mod labels;
+mod largest;
 mod layer_op_table;
 mod layer_table;
 mod markdown;
@@ -44,15 +45,17 @@ mod xlsx;
 
 pub use emit::{Emit, ReportOptions};
 pub use figures::{Unit, one_line, percent, shorten, times};
-pub use info::{write_info_fields, write_info_head, write_info_head_fields, write_info_line};
+pub use info::{
+    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+};
 pub use labels::node_name;
-pub use rank_table::{RankRow, rank_objects, write_rank_table, write_ranks};
+pub use largest::{LargeDifference, Part, largest_differences};
+pub use rank_table::{RankRow, write_rank_json, write_rank_table, write_ranks};
 pub use summary::{
-    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, largest_names, summarise,
-    write_json,
+    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
 };
 pub use uid_table::read_uid_map;
-pub use verdict::sentence as verdict;
+pub use verdict::{evidence, sentence as verdict};
 pub use verdict_summary::{Change, VerdictSummary};
 
 use crate::analysis::Analysis;
@@ -119,28 +122,48 @@ fn files_of(emit: Emit) -> &'static [ReportFile] {
     }
 }
 
-/// Writes the tables of `analysis` and what [`ReportOptions::default`] names into `folder`, which
-/// is created if it is missing. Returns the names of the files written.
-///
-/// # Errors
-/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
-pub fn write_report(analysis: &Analysis<'_>, folder: &Path) -> Result<Vec<&'static str>> {
-    write_report_with(analysis, folder, &ReportOptions::default())
+/// The report of an analysis: a folder of tables, and of what [`ReportOptions`] names.
+#[derive(Debug, Clone)]
+pub struct Report<'a, 'd> {
+    analysis: &'a Analysis<'d>,
+    options: ReportOptions,
 }
 
-/// Writes the tables of `analysis` and what `options` names into `folder`, which is created if it
-/// is missing. Returns the names of the files written.
-///
-/// # Errors
-/// If the folder cannot be created or written, or is a file. Nothing is left half-written.
-pub fn write_report_with(
-    analysis: &Analysis<'_>,
-    folder: &Path,
-    options: &ReportOptions,
-) -> Result<Vec<&'static str>> {
-    let wanted = Emit::ALL.into_iter().filter(|emit| options.emits.contains(emit));
-    let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
-    folder::write_into(folder, &files, analysis, options)
+impl<'a, 'd> Report<'a, 'd> {
+    /// The report with what [`ReportOptions::default`] names.
+    ///
+    /// ```
+    /// use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
+    ///
+    /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
+    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
+    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let folder = std::env::temp_dir().join(format!("tracetree-report-{}", std::process::id()));
+    /// let files = Report::new(&Analysis::new(&diff)).write(&folder)?;
+    /// assert!(files.contains(&"uid_map.csv"));
+    /// # std::fs::remove_dir_all(&folder).expect("the folder was written");
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
+    pub fn new(analysis: &'a Analysis<'d>) -> Report<'a, 'd> {
+        Report::with_options(analysis, ReportOptions::default())
+    }
+
+    /// The report with what `options` names.
+    pub fn with_options(analysis: &'a Analysis<'d>, options: ReportOptions) -> Report<'a, 'd> {
+        Report { analysis, options }
+    }
+
+    /// Writes the report into `folder`, which is created if it is missing. Returns the names of the
+    /// files written.
+    ///
+    /// # Errors
+    /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+    pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<&'static str>> {
+        let wanted = Emit::ALL.into_iter().filter(|emit| self.options.emits.contains(emit));
+        let files: Vec<&ReportFile> = TABLES.iter().chain(wanted.flat_map(files_of)).collect();
+        folder::write_into(folder.as_ref(), &files, self.analysis, &self.options)
+    }
 }
 
 /// Writes the merged tree as text, one line for each node: line `n` is the node with id `n - 1`.

@@ -86,9 +86,16 @@ pub fn write_rank_table(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()>
     table.finish()
 }
 
-/// The table of ranks as JSON objects with the columns of `ranks.csv`; numbers are numbers, and what
-/// is undefined is `null`.
-pub fn rank_objects(rows: &[RankRow]) -> Vec<serde_json::Value> {
+/// Writes the table of ranks as JSON objects with the columns of `ranks.csv`; numbers are numbers, and
+/// what is undefined is `null`.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_rank_json(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
+    super::summary::write_json(&rank_objects(rows), out)
+}
+
+fn rank_objects(rows: &[RankRow]) -> Vec<serde_json::Value> {
     let value = |text: String| match (text.as_str(), text.parse::<serde_json::Number>()) {
         ("", _) => serde_json::Value::Null,
         (_, Ok(number)) => serde_json::Value::Number(number),

@@ -1,8 +1,9 @@
 //! `summary.json`: inputs, totals, the account, notes and the largest differences.
 
+use super::largest::{LargeDifference, largest_differences};
 use super::verdict_summary::{self, VerdictSummary};
-use crate::analysis::{Analysis, Comparability, NameSummary, Totals};
-use crate::side::{PerSide, Side};
+use crate::analysis::{Analysis, Comparability, Totals, ratio};
+use crate::side::Side;
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -40,13 +41,15 @@ pub struct Summary {
     pub verdict: VerdictSummary,
     /// What was odd about the traces and the comparison.
     pub notes: Vec<SideNote>,
-    /// Names with the largest absolute difference, largest first.
+    /// Where the absolute difference is largest, largest first.
     pub largest_differences: Vec<NameDifference>,
 }
 
 /// One trace in the summary.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideSummary {
+    /// What people call the side: the user's name, else `trace1` or `trace2`.
+    pub name: String,
     /// The file, as the user named it.
     pub path: String,
     /// Elements of `traceEvents`.
@@ -61,10 +64,12 @@ pub struct SideSummary {
     pub row_sum_us: f64,
     /// Union of the intervals of all accounted events, in µs.
     pub busy_time_us: f64,
-    /// Time whose launch is not in the trace, in µs.
-    pub unlinked_us: f64,
+    /// Time in rows that both traces have, in µs. The three parts add up to `kernel_time_us`.
+    pub paired_us: f64,
     /// Time in rows that only this trace has, in µs.
     pub one_sided_us: f64,
+    /// Time whose launch is not in the trace, in µs.
+    pub unlinked_us: f64,
 }
 
 /// A note, with the side that it is about; `null` where it is about both.
@@ -77,13 +82,23 @@ pub struct SideNote {
     pub note: Note,
 }
 
-/// All rows of one name.
+/// All rows of one name at one lowest common node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameDifference {
     /// Name of the rows.
     pub name: String,
+    /// Name of the lowest common node above; empty where the op itself is that node.
+    pub below: String,
     /// Number of rows.
     pub row_count: u64,
+    /// Ops or launches of the baseline.
+    pub calls_trace1: u64,
+    /// Ops or launches of the candidate.
+    pub calls_trace2: u64,
+    /// Accounted events of the baseline.
+    pub events_trace1: u64,
+    /// Accounted events of the candidate.
+    pub events_trace2: u64,
     /// Sum over the baseline, in µs.
     pub kernel_time_trace1_us: f64,
     /// Sum over the candidate, in µs.
@@ -92,6 +107,16 @@ pub struct NameDifference {
     pub difference_us: f64,
     /// Candidate / baseline; `null` where undefined.
     pub ratio: Option<f64>,
+}
+
+impl Summary {
+    /// What people call the side that a note is about.
+    pub fn side_of(&self, note: &SideNote) -> Option<&str> {
+        note.side.map(|side| match side == Side::Baseline.label() {
+            true => self.trace1.name.as_str(),
+            false => self.trace2.name.as_str(),
+        })
+    }
 }
 
 /// Summarises an analysis.
@@ -119,6 +144,7 @@ pub fn summarise(analysis: &Analysis<'_>) -> Summary {
 fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
     let trace = analysis.tree(side).trace();
     SideSummary {
+        name: analysis.side_name(side).to_owned(),
         path: trace.source().to_owned(),
         events: trace.total_events(),
         devices: trace.header().devices.iter().map(|device| device.name.clone()).collect(),
@@ -126,8 +152,9 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
         kernel_time_us: totals.time.as_micros(),
         row_sum_us: rows.as_micros(),
         busy_time_us: totals.busy.as_micros(),
-        unlinked_us: totals.unlinked.as_micros(),
+        paired_us: totals.paired.as_micros(),
         one_sided_us: totals.one_sided.as_micros(),
+        unlinked_us: totals.unlinked.as_micros(),
     }
 }
 
@@ -152,29 +179,24 @@ fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
 }
 
 fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
-    let mut groups = largest_names(analysis);
+    let mut groups = largest_differences(analysis);
     groups.truncate(LARGEST);
     groups.into_iter().map(name_difference).collect()
 }
 
-/// The names whose time differs, largest difference first.
-pub fn largest_names(analysis: &Analysis<'_>) -> Vec<NameSummary> {
-    let difference = |group: &NameSummary| (group.time.candidate - group.time.baseline).abs();
-    let mut groups = analysis.by_name();
-    groups.retain(|group| difference(group) > Nanos::ZERO);
-    groups.sort_by(|a, b| difference(b).cmp(&difference(a)).then_with(|| a.name.cmp(&b.name)));
-    groups
-}
-
-fn name_difference(group: NameSummary) -> NameDifference {
-    let PerSide { baseline, candidate } = group.time;
+fn name_difference(group: LargeDifference) -> NameDifference {
     NameDifference {
-        ratio: group.ratio(),
+        ratio: ratio(group.time),
+        difference_us: group.difference().as_micros(),
         name: group.name,
+        below: group.below,
         row_count: group.row_count,
-        kernel_time_trace1_us: baseline.as_micros(),
-        kernel_time_trace2_us: candidate.as_micros(),
-        difference_us: (candidate - baseline).as_micros(),
+        calls_trace1: group.calls.baseline,
+        calls_trace2: group.calls.candidate,
+        events_trace1: group.events.baseline,
+        events_trace2: group.events.candidate,
+        kernel_time_trace1_us: group.time.baseline.as_micros(),
+        kernel_time_trace2_us: group.time.candidate.as_micros(),
     }
 }
 
@@ -182,11 +204,16 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     write_json(&summarise(analysis), out)
 }
 
-/// Writes a value as indented JSON with a line end.
+/// Writes a summary as `summary.json` holds it.
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    write_json(summary, out)
+}
+
+/// Writes a value as indented JSON with a line end.
+pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }

@@ -28,6 +28,11 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
         return Err(Error::new(ErrorKind::Usage, folder, "a trace alone has no partner")
             .remedy("give two traces, or the folder of a report"));
     }
+    if folder.is_dir() && !path.exists() {
+        let message = format!("is no report: there is no {FILE} in it");
+        return Err(Error::new(ErrorKind::Usage, folder, message)
+            .remedy("give two traces, or the folder of a report"));
+    }
     read_rows(&path)?
         .iter()
         .enumerate()

@@ -3,6 +3,7 @@
 use super::figures::{Unit, percent};
 use super::verdict_summary::VerdictSummary;
 use crate::analysis::{Analysis, Measure};
+use crate::side::Side;
 
 /// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
 pub fn sentence(analysis: &Analysis<'_>) -> String {
@@ -25,7 +26,10 @@ pub fn sentence(analysis: &Analysis<'_>) -> String {
         }
     );
     match analysis.account().ratio() {
-        Some(ratio) => format!("trace2 takes {ratio:.2}x the {measure} of trace1: {figures}"),
+        Some(ratio) => {
+            let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
+            format!("{two} takes {ratio:.2}x the {measure} of {one}: {figures}")
+        }
         None => format!("{measure}: {figures}"),
     }
 }
@@ -38,7 +42,7 @@ fn measure_words(measure: Measure) -> &'static str {
 }
 
 /// What the repeats say of it: `slower (3 and 3 steps, p 0.100); 12 places changed`.
-pub(super) fn evidence(verdict: &VerdictSummary) -> String {
+pub fn evidence(verdict: &VerdictSummary) -> String {
     let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
     let places = match verdict.changes {
         1 => "1 place changed".to_owned(),

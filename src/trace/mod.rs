@@ -5,6 +5,7 @@ mod columns;
 mod header;
 mod notes;
 mod pair;
+mod pattern;
 mod reader;
 mod select;
 mod sparse;
@@ -19,6 +20,7 @@ pub use columns::{
 pub use header::{Device, Distributed, Header};
 pub use notes::{Note, Notes};
 pub use pair::read_pair;
+pub use pattern::Pattern;
 pub use reader::ReadOptions;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};

@@ -8,10 +8,10 @@ use std::path::Path;
 /// Reads both traces, each on a thread of its own.
 ///
 /// # Errors
-/// Like [`Trace::read`], the baseline's error first; and if a trace has neither host calls nor GPU
+/// Like [`Trace::open`], the baseline's error first; and if a trace has neither host calls nor GPU
 /// events, so that there is nothing to compare.
 pub fn read_pair(paths: PerSide<&Path>, options: PerSide<&ReadOptions>) -> Result<PerSide<Trace>> {
-    let read = |side: Side| Trace::read_with(paths[side], options[side]).and_then(with_calls);
+    let read = |side: Side| Trace::open_with(paths[side], options[side]).and_then(with_calls);
     let (baseline, candidate) = rayon::join(|| read(Side::Baseline), || read(Side::Candidate));
     Ok(PerSide::new(baseline?, candidate?))
 }

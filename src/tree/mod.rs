@@ -17,9 +17,11 @@ mod backward;
 mod launches;
 mod links;
 mod nest;
+mod options;
 mod steps;
 
 pub use links::{LinkGraph, LinkKind};
+pub use options::{Frames, TreeOptions};
 pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
@@ -92,11 +94,28 @@ pub struct CallTree<'t> {
 
 impl<'t> CallTree<'t> {
     /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
+    ///
+    /// ```
+    /// use tracetree::{CallTree, Trace};
+    ///
+    /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// let tree = CallTree::build(&trace);
+    /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
+    /// let op = op.expect("a convolution");
+    /// let above: Vec<&str> = tree.ancestors(op).take(2).map(|call| tree.name(call)).collect();
+    /// assert_eq!(above, ["aten::_convolution", "aten::convolution"]);
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     pub fn build(trace: &'t Trace) -> CallTree<'t> {
+        CallTree::with_options(trace, TreeOptions::default())
+    }
+
+    /// Builds the tree of `trace`, with options.
+    pub fn with_options(trace: &'t Trace, options: TreeOptions) -> CallTree<'t> {
         let mut notes = Notes::default();
         let launched = launches::link(trace, &mut notes);
         let mut planter = nest::Planter::new(trace, &launched);
-        planter.plant_threads();
+        planter.plant_threads(options.frames);
         planter.plant_unlinked();
         let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
             planter.finish();

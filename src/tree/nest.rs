@@ -20,7 +20,7 @@
 //! ```
 
 use super::launches::Launched;
-use super::{CallKind, NONE};
+use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use std::cmp::Ordering;
 
@@ -72,8 +72,8 @@ impl<'a> Planter<'a> {
     }
 
     /// Every thread with a host call, with all its calls.
-    pub(super) fn plant_threads(&mut self) {
-        for (thread, mut calls) in host_calls(self.trace).into_iter().enumerate() {
+    pub(super) fn plant_threads(&mut self, frames: Frames) {
+        for (thread, mut calls) in host_calls(self.trace, frames).into_iter().enumerate() {
             if calls.is_empty() {
                 continue;
             }
@@ -187,9 +187,13 @@ fn rank(category: Category) -> u8 {
 }
 
 /// The host calls of each thread, in file order.
-fn host_calls(trace: &Trace) -> Vec<Vec<EventId>> {
+fn host_calls(trace: &Trace, frames: Frames) -> Vec<Vec<EventId>> {
     let mut calls = vec![Vec::new(); trace.threads().len()];
-    for event in trace.events().filter(|&event| trace.category(event).is_host_call()) {
+    let takes_part = |event: &EventId| {
+        let category = trace.category(*event);
+        category.is_host_call() && (frames == Frames::Kept || category != Category::PythonFunction)
+    };
+    for event in trace.events().filter(takes_part) {
         calls[trace.thread_of(event).index()].push(event);
     }
     calls

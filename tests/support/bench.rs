@@ -4,10 +4,10 @@ use super::changes::Change;
 use super::recording::{Forest, Recording};
 use super::score::{Pair, Scores, Truth};
 use super::splitmix::SplitMix;
+use tracetree::Result;
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
-use tracetree::{PerSide, Result};
 
 /// Calls in a shown path.
 const NAMES: usize = 5;
@@ -128,7 +128,7 @@ pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     let first = Trace::from_reader("baseline", baseline, &options)?;
     let second = Trace::from_reader("candidate", candidate, &options)?;
     let trees = (CallTree::build(&first), CallTree::build(&second));
-    let diff = TraceDiff::align(PerSide::new(&trees.0, &trees.1));
+    let diff = TraceDiff::new(&trees.0, &trees.1);
     let pairs = diff.uid_map().into_iter();
     Ok(pairs
         .map(|pair| (pair.baseline.map(|uid| uid.0), pair.candidate.map(|uid| uid.0)))

@@ -32,7 +32,7 @@ pub fn compare_files<T>(
     paths: PerSide<impl AsRef<Path>>,
     look: impl FnOnce(&Analysis<'_>) -> T,
 ) -> T {
-    look_at(&paths.map(|path| Trace::read(path).expect("a readable trace")), look)
+    look_at(&paths.map(|path| Trace::open(path).expect("a readable trace")), look)
 }
 
 fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
@@ -46,6 +46,6 @@ pub fn compare_with<T>(
     look: impl FnOnce(&Analysis<'_>) -> T,
 ) -> T {
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     look(&Analysis::with_options(&diff, options))
 }

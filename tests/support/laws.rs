@@ -87,7 +87,7 @@ fn hold_for_a_tree(tree: &CallTree<'_>) {
 
 /// A trace against itself has no difference.
 fn hold_for_identity(tree: &CallTree<'_>) {
-    let diff = TraceDiff::align(PerSide::new(tree, tree));
+    let diff = TraceDiff::new(tree, tree);
     assert_eq!(diff.differences(), vec![]);
     for call in tree.calls() {
         assert_eq!(diff.partner(Side::Baseline, call), Some(call));
@@ -96,8 +96,8 @@ fn hold_for_identity(tree: &CallTree<'_>) {
 
 /// What holds for every two trees.
 pub fn hold_for_a_pair(trees: PerSide<&CallTree<'_>>) {
-    let diff = TraceDiff::align(trees);
-    let mirrored = TraceDiff::align(trees.swap());
+    let diff = TraceDiff::new(trees.baseline, trees.candidate);
+    let mirrored = TraceDiff::new(trees.candidate, trees.baseline);
     mirror(&diff, &mirrored);
     once_in_the_map(&diff);
     pairs_hang_below_pairs(&diff);

@@ -4,7 +4,7 @@ use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
 use tracetree::analysis::Analysis;
 use tracetree::diff::TraceDiff;
-use tracetree::report::{Emit, ReportOptions, write_report_with};
+use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
@@ -89,7 +89,9 @@ pub fn hostile_pair() -> PerSide<String> {
 /// If a text is no trace or the folder cannot be written.
 pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()> {
     let options = ReportOptions { emits: emits.to_vec(), ..ReportOptions::default() };
-    with_analysis(pair, |analysis| write_report_with(analysis, folder, &options).map(drop))
+    with_analysis(pair, |analysis| {
+        Report::with_options(analysis, options.clone()).write(folder).map(drop)
+    })
 }
 
 /// Runs `use_it` on the analysis of the JSON texts of two traces.
@@ -108,6 +110,6 @@ pub fn with_analysis<T>(
         read("candidate.json", &pair.candidate)?,
     );
     let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::align(trees.as_ref());
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     use_it(&Analysis::new(&diff))
 }

@@ -9,6 +9,7 @@
 mod exchanged;
 mod gaps;
 mod moves;
+mod runs;
 mod score;
 mod sequence;
 mod threads;
@@ -157,11 +158,9 @@ impl<'a, 't> Aligner<'a, 't> {
             score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let (firm, unlike): (Vec<_>, Vec<_>) = aligned
-            .pairs
-            .into_iter()
-            .map(|(i, j)| (lists.baseline[i], lists.candidate[j]))
-            .partition(|&(a, b)| self.is_equal(a, b));
+        let pairs: Vec<_> = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j)).collect();
+        let (firm, unlike): (Vec<_>, Vec<_>) =
+            pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
         for (a, b) in firm {
             self.pair_in_place(a, b);
         }

@@ -1,7 +1,8 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
+use super::runs;
 use super::sequence::Compare;
-use crate::diff::bags::{Bags, common};
+use crate::diff::bags::{Bag, Bags, common};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
@@ -25,10 +26,13 @@ const QUERY: i64 = 8;
 
 /// Two lists of siblings to be aligned.
 pub(super) struct Siblings<'a, 'b, 't> {
-    pub(super) trees: PerSide<&'a CallTree<'t>>,
-    pub(super) outlines: PerSide<&'a Outline>,
-    pub(super) bags: &'b mut Bags<'a>,
-    pub(super) lists: PerSide<&'b [u32]>,
+    trees: PerSide<&'a CallTree<'t>>,
+    outlines: PerSide<&'a Outline>,
+    bags: &'b mut Bags<'a>,
+    lists: PerSide<&'b [u32]>,
+    /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
+    elements: PerSide<Vec<Range<usize>>>,
+    bags_of_runs: PerSide<FxHashMap<usize, Bag>>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: FxHashMap<Key, bool>,
     /// Whether a list has more calls that equal an element than the other list.
@@ -47,11 +51,46 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     ) -> Self {
         let launches_agree = launches_agree(outlines, lists);
         let novel = PerSide::from_fn(|side| novel(outlines, lists, side));
-        Siblings { trees, outlines, bags, lists, launches_agree, novel, launched_together }
+        let elements = runs::elements(outlines, lists);
+        Siblings {
+            trees,
+            outlines,
+            bags,
+            lists,
+            elements,
+            bags_of_runs: PerSide::default(),
+            launches_agree,
+            novel,
+            launched_together,
+        }
     }
 
-    fn calls(&self, a: usize, b: usize) -> (u32, u32) {
-        (self.lists.baseline[a], self.lists.candidate[b])
+    /// The two calls of a pair of elements.
+    pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
+        let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
+        (first(Side::Baseline, i), first(Side::Candidate, j))
+    }
+
+    /// Whether one of two elements is more than a single call.
+    fn is_run(&self, i: usize, j: usize) -> bool {
+        self.elements.baseline[i].len() > 1 || self.elements.candidate[j].len() > 1
+    }
+
+    fn bag_of_run(&mut self, side: Side, at: usize) -> Bag {
+        let run = self.elements[side][at].clone();
+        if run.len() == 1 {
+            return self.bags.of(side, self.lists[side][run.start]);
+        }
+        if let Some(bag) = self.bags_of_runs[side].get(&at) {
+            return bag.clone();
+        }
+        let bag: Bag = self.bags.of_all(side, &self.lists[side][run]).into();
+        self.bags_of_runs[side].insert(at, bag.clone());
+        bag
+    }
+
+    fn is_novel(&self, side: Side, at: usize) -> bool {
+        self.novel[side][self.elements[side][at].start]
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
@@ -96,7 +135,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if !self.novel.baseline[i] && !self.novel.candidate[j] {
+        if !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j) {
             return 0;
         }
         match (x.kinds[a as usize], y.kinds[b as usize]) {
@@ -126,11 +165,14 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
 
 impl Compare for Siblings<'_, '_, '_> {
     fn lengths(&self) -> (usize, usize) {
-        (self.lists.baseline.len(), self.lists.candidate.len())
+        (self.elements.baseline.len(), self.elements.candidate.len())
     }
 
-    fn equal(&mut self, a: usize, b: usize) -> bool {
-        let (a, b) = self.calls(a, b);
+    fn equal(&mut self, i: usize, j: usize) -> bool {
+        if self.is_run(i, j) {
+            return false;
+        }
+        let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         x.exact[a as usize] == y.exact[b as usize]
     }
@@ -145,6 +187,9 @@ impl Compare for Siblings<'_, '_, '_> {
     }
 
     fn is_pair(&self, i: usize, j: usize) -> bool {
+        if self.is_run(i, j) {
+            return false;
+        }
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let same_key = x.keys[a as usize] == y.keys[b as usize];
@@ -152,6 +197,10 @@ impl Compare for Siblings<'_, '_, '_> {
     }
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
+        if self.is_run(i, j) {
+            let bag = self.bag_of_run(Side::Baseline, i);
+            return AFFINITY * i64::from(common(&bag, &self.bag_of_run(Side::Candidate, j)));
+        }
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.is_gpu(a) && y.is_gpu(b) {
@@ -171,13 +220,17 @@ impl Compare for Siblings<'_, '_, '_> {
             false => self.score_call(a, b),
         };
         // Where each has an equal partner elsewhere, the two have changed places.
-        let settled = !self.novel.baseline[i] && !self.novel.candidate[j];
+        let settled = !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j);
         if settled { worth / 8 } else { worth }
     }
 
     /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
-        let lists = PerSide::new(&self.lists.baseline[a], &self.lists.candidate[b]);
+        let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
+            let elements = self.elements[side][elements].iter();
+            elements.map(|element| self.lists[side][element.start]).collect()
+        };
+        let lists = PerSide::new(first(Side::Baseline, a), first(Side::Candidate, b));
         let levels: [fn(&Outline, u32) -> u64; 3] = [
             |outline, call| outline.exact[call as usize],
             |outline, call| outline.shape[call as usize],

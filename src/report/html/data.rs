@@ -7,6 +7,7 @@ use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::Unit;
 use crate::report::sums::NodeSums;
+use crate::side::Side;
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -17,9 +18,11 @@ const NODES: usize = 120_000;
 const ROWS: usize = 20_000;
 
 #[derive(Serialize)]
-pub(super) struct PageData {
+pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
+    /// What people call the two sides.
+    names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
     tree: PageTree,
@@ -36,7 +39,11 @@ pub(super) struct LeftOut {
 }
 
 /// The data of a page, and what it leaves out.
-pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (PageData, LeftOut) {
+pub(super) fn embed<'a>(
+    analysis: &'a Analysis<'_>,
+    facets: &[Facet],
+    unit: Unit,
+) -> (PageData<'a>, LeftOut) {
     let mut texts = Texts::new();
     let sums = NodeSums::new(analysis);
     let tree = PageTree::new(analysis, &sums, NODES, &mut texts);
@@ -46,6 +53,7 @@ pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (P
     let data = PageData {
         measure: analysis.measure().label(),
         unit: unit.label(),
+        names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
         tree,
         rows,
@@ -55,7 +63,7 @@ pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (P
 }
 
 /// As JSON text without `<`, written as it is made: it is the largest part of a report.
-impl fmt::Display for PageData {
+impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(1 << 15, WithoutTags(f));
         serde_json::to_writer(&mut out, self).map_err(|_| fmt::Error)?;

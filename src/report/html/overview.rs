@@ -7,7 +7,7 @@ use crate::trace::{Nanos, Trace};
 
 /// One trace: a title and lines of facts about it.
 pub(super) struct Input<'a> {
-    pub(super) label: &'static str,
+    pub(super) label: &'a str,
     pub(super) path: &'a str,
     pub(super) facts: Vec<(&'static str, String)>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Bar {
     pub(super) width: String,
 }
 
-pub(super) fn input<'a>(analysis: &Analysis<'a>, side: Side) -> Input<'a> {
+pub(super) fn input<'a>(analysis: &'a Analysis<'_>, side: Side) -> Input<'a> {
     let trace = analysis.tree(side).trace();
     let header = trace.header();
     let mut facts = vec![("device", devices(trace)), ("events", trace.total_events().to_string())];
@@ -54,7 +54,7 @@ pub(super) fn input<'a>(analysis: &Analysis<'a>, side: Side) -> Input<'a> {
         facts.push(("rank", format!("{of} {}", group.backend)));
     }
     facts.retain(|(_, text)| !text.trim().is_empty());
-    Input { label: side.label(), path: trace.source(), facts }
+    Input { label: analysis.side_name(side), path: trace.source(), facts }
 }
 
 /// Names of the devices, each with its number: `NVIDIA H100 ×8`.
@@ -93,8 +93,9 @@ pub(super) fn totals(analysis: &Analysis<'_>, unit: Unit) -> Vec<Line> {
     let mut lines = vec![
         line("time", measure_title(analysis.measure()), |totals| totals.time),
         line("busy", "busy (union of intervals)", |totals| totals.busy),
-        line("unlinked", "launch not in trace", |totals| totals.unlinked),
+        line("paired", "in rows of both sides", |totals| totals.paired),
         line("one-sided", "only on this side", |totals| totals.one_sided),
+        line("unlinked", "launch not in trace", |totals| totals.unlinked),
     ];
     lines.retain(|line| line.key == "time" || line.micros.iter().any(|&micros| micros > 0.0));
     lines

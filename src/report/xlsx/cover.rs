@@ -28,12 +28,13 @@ const MEANINGS: [(&str, &str); 13] = [
 ];
 
 type Pick = fn(&SideSummary) -> f64;
-const TOTALS: [(&str, Pick); 5] = [
+const TOTALS: [(&str, Pick); 6] = [
     ("accounted time, us", |side| side.kernel_time_us),
     ("sum of all rows, us", |side| side.row_sum_us),
     ("busy time (union of intervals), us", |side| side.busy_time_us),
-    ("launch not in trace, us", |side| side.unlinked_us),
+    ("in rows of both sides, us", |side| side.paired_us),
     ("in rows of this side only, us", |side| side.one_sided_us),
+    ("launch not in trace, us", |side| side.unlinked_us),
 ];
 
 pub(super) fn write(
@@ -82,7 +83,9 @@ impl Cover<'_> {
     }
 
     fn totals(&mut self, summary: &Summary) -> Result<(), XlsxError> {
-        self.heading(&["", "trace1 (baseline)", "trace2 (candidate)", "difference"])?;
+        let one = format!("{} (baseline)", summary.trace1.name);
+        let two = format!("{} (candidate)", summary.trace2.name);
+        self.heading(&["", &one, &two, "difference"])?;
         self.line(&["file", &summary.trace1.path, &summary.trace2.path])?;
         let devices = [&summary.trace1, &summary.trace2].map(|side| side.devices.join(", "));
         self.line(&["device", &devices[0], &devices[1]])?;
@@ -121,7 +124,7 @@ impl Cover<'_> {
         }
         self.heading(&["warning", "what happened", "what to do"])?;
         for note in &summary.notes {
-            let side = note.side.map_or_else(String::new, |side| format!("{side}: "));
+            let side = summary.side_of(note).map_or_else(String::new, |side| format!("{side}: "));
             let message = format!("{side}{}", note.note.message);
             self.line(&[note.note.code, &message, note.note.hint])?;
         }

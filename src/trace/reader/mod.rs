@@ -56,17 +56,25 @@ impl Trace {
     /// Text that real profilers write and JSON forbids is repaired and counted in the notes
     /// (`REPAIRED_JSON`); of a file that is cut off, all whole events are kept (`TRUNCATED`).
     ///
-    /// # Errors
-    /// If the file cannot be read, is no trace, or passes one of the bounds of [`ReadOptions`].
-    pub fn read(path: impl AsRef<Path>) -> Result<Trace> {
-        Trace::read_with(path, &ReadOptions::default())
-    }
-
-    /// Like [`Trace::read`], with options.
+    /// ```
+    /// use tracetree::Trace;
+    ///
+    /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
+    /// assert_eq!(trace.header().devices[0].name, "AMD Instinct MI300X");
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// Like [`Trace::read`]; under [`ReadOptions::strict`] also where the text is damaged.
-    pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
+    /// If the file cannot be read, is no trace, or passes one of the bounds of [`ReadOptions`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
+        Trace::open_with(path, &ReadOptions::default())
+    }
+
+    /// Like [`Trace::open`], with options.
+    ///
+    /// # Errors
+    /// Like [`Trace::open`]; under [`ReadOptions::strict`] also where the text is damaged.
+    pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
         let path = path.as_ref();
         Trace::from_reader(&path.display().to_string(), open(path)?, options)
     }
@@ -74,7 +82,7 @@ impl Trace {
     /// Reads a trace from any source of bytes; `name` stands for it in messages.
     ///
     /// # Errors
-    /// Like [`Trace::read_with`].
+    /// Like [`Trace::open_with`].
     pub fn from_reader(name: &str, source: impl Read, options: &ReadOptions) -> Result<Trace> {
         Trace::from_reader_in_blocks(name, source, options, BLOCK)
     }
@@ -83,7 +91,7 @@ impl Trace {
     /// depend on it; tests show that.
     ///
     /// # Errors
-    /// Like [`Trace::read_with`].
+    /// Like [`Trace::open_with`].
     #[doc(hidden)]
     pub fn from_reader_in_blocks(
         name: &str,

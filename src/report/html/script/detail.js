@@ -87,7 +87,7 @@ function argumentTable(row) {
   for (const [title, first, second] of lines) {
     const values = first === second
       ? [name(first)]
-      : [name("trace1 " + (first || "–")), element("br"), name("trace2 " + (second || "–"))];
+      : [name(page.names[0] + " " + (first || "–")), element("br"), name(page.names[1] + " " + (second || "–"))];
     list.append(element("dt", {}, title), element("dd", { class: first === second ? null : "differs" }, ...values));
   }
   return list;

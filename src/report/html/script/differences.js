@@ -4,8 +4,8 @@ const PAGE_OF_GROUPS = 60;
 const COLUMNS = [
   { key: "name", title: "name", value: (g) => g.name },
   { key: "rows", title: "rows", value: (g) => g.members.length },
-  { key: "trace1", title: "trace1", value: (g) => g.time1 },
-  { key: "trace2", title: "trace2", value: (g) => g.time2 },
+  { key: "trace1", title: page.names[0], value: (g) => g.time1 },
+  { key: "trace2", title: page.names[1], value: (g) => g.time2 },
   { key: "diff", title: "difference", value: (g) => Math.abs(g.time2 - g.time1) },
   { key: "ratio", title: "ratio", value: (g) => (g.time1 > 0 && g.time2 > 0 ? g.time2 / g.time1 : 0) },
 ];
@@ -153,8 +153,8 @@ function groupRow(group, open) {
   return element("tr", { "data-name": group.name },
     element("th", { scope: "row" }, button),
     element("td", { "data-label": "rows" }, String(group.members.length)),
-    element("td", { "data-label": "trace1" }, time(group.time1)),
-    element("td", { "data-label": "trace2" }, time(group.time2)),
+    element("td", { "data-label": page.names[0] }, time(group.time1)),
+    element("td", { "data-label": page.names[1] }, time(group.time2)),
     element("td", { class: how.word, "data-label": "difference" }, how.sign + " " + signed(group.time2 - group.time1)),
     element("td", { "data-label": "ratio" }, ratio(group.time1, group.time2)));
 }

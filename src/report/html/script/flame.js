@@ -2,7 +2,7 @@
 
 const FRAME_HEIGHT = 18;
 const LEAST_WIDTH = 0.0006;
-const WIDTHS = [["", "trace2"], ["trace1", "trace1"]];
+const WIDTHS = [["", page.names[1]], ["trace1", page.names[0]]];
 
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");

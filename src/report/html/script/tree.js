@@ -27,7 +27,7 @@ function shownChildren(at) {
 }
 
 function nodeTags(at) {
-  const text = { s: "", r: "renamed", m: "moved", 1: ">> trace1", 2: "<< trace2" }[tree.relation[at]];
+  const text = { s: "", r: "renamed", m: "moved", 1: ">> " + page.names[0], 2: "<< " + page.names[1] }[tree.relation[at]];
   return text ? [element("span", { class: "tag" }, text)] : [];
 }
 
@@ -35,7 +35,7 @@ function drawTree() {
   lines.clear();
   const head = element("div", { class: "node tree-head", role: "presentation" },
     element("span", { class: "label" }, "call"),
-    ...["trace1", "trace2"].map((title) => element("span", { class: "time" }, `${title} ${page.unit}`)),
+    ...page.names.map((title) => element("span", { class: "time" }, `${title} ${page.unit}`)),
     element("span", { class: "time delta" }, "difference"));
   const box = element("div", { role: "presentation" });
   treeView.replaceChildren(head, box);

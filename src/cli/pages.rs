@@ -1,0 +1,48 @@
+//! What other programs read about the command line: completions of a shell, the manual page.
+
+use super::output::Console;
+use super::{Cli, Outcome};
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+use std::io::{self, Write};
+use tracetree::Result;
+
+#[derive(Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell; see its manual for where the script belongs.
+    shell: Shell,
+}
+
+pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Result<Outcome> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "tracetree", &mut script);
+    console.print(|out| out.write_all(&script))?;
+    Ok(Outcome::Done)
+}
+
+/// One page with all commands, because one page is what `man tracetree` finds.
+pub(super) fn man(console: &mut Console) -> Result<Outcome> {
+    console.print(write_man)?;
+    Ok(Outcome::Done)
+}
+
+fn write_man(out: &mut dyn Write) -> io::Result<()> {
+    let mut command = Cli::command();
+    command.build();
+    let page = Man::new(command.clone()).date("");
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        let title = format!("tracetree {}", sub.get_name());
+        writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
+        let page = Man::new(sub.clone());
+        page.render_description_section(out)?;
+        page.render_synopsis_section(out)?;
+        page.render_options_section(out)?;
+    }
+    page.render_version_section(out)
+}

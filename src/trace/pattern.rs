@@ -1,0 +1,99 @@
+//! A regular expression that names are held against.
+
+use regex::Regex;
+use std::borrow::Cow;
+use std::str::FromStr;
+
+/// A regular expression for names, in the syntax of the `regex` crate.
+///
+/// ```
+/// use tracetree::trace::Pattern;
+///
+/// let vendor: Pattern = "^aten::(miopen|cudnn)_(.*)$".parse()?;
+/// assert!(vendor.matches("aten::cudnn_convolution"));
+/// assert_eq!(vendor.replace("aten::cudnn_convolution", "aten::$2"), "aten::convolution");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Whether it is found anywhere in a name.
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.is_match(name)
+    }
+
+    /// The name with each match replaced by `with`, in which `$1`, `${1}` or `${word}` stand for
+    /// what a group caught.
+    pub fn replace<'n>(&self, name: &'n str, with: &str) -> Cow<'n, str> {
+        self.0.replace_all(name, with)
+    }
+
+    /// The first group that `with` names and the pattern does not have.
+    pub fn unknown_group(&self, with: &str) -> Option<String> {
+        let known = |group: &&str| {
+            self.0
+                .capture_names()
+                .enumerate()
+                .any(|(at, name)| name == Some(group) || group.parse() == Ok(at))
+        };
+        groups(with).into_iter().find(|group| !known(group)).map(str::to_owned)
+    }
+}
+
+/// The groups that a replacement names. `$1_x` names the group `1_x`, as the regex crate reads it.
+fn groups(with: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = with;
+    while let Some((_, after)) = rest.split_once('$') {
+        if let Some(escaped) = after.strip_prefix('$') {
+            rest = escaped;
+            continue;
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let group = match after.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+            Some((group, _)) => group,
+            None => &after[..after.find(|c| !word(c)).unwrap_or(after.len())],
+        };
+        if !group.is_empty() {
+            found.push(group);
+        }
+        rest = after;
+    }
+    found
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    /// Fails with one line that says what is wrong with the expression.
+    fn from_str(text: &str) -> Result<Pattern, String> {
+        Regex::new(text).map(Pattern).map_err(|error| {
+            let drawn = error.to_string();
+            let last = drawn.lines().last().unwrap_or_default();
+            last.strip_prefix("error: ").unwrap_or(last).to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_expression_is_told_in_one_line() {
+        assert_eq!("a(b".parse::<Pattern>().expect_err("broken"), "unclosed group");
+        assert_eq!("a**[".parse::<Pattern>().expect_err("broken"), "unclosed character class");
+    }
+
+    #[test]
+    fn a_replacement_names_only_groups_of_the_pattern() {
+        let pattern: Pattern = "(a)(?<word>b)".parse().expect("a pattern");
+        for known in ["$1", "${1}_x", "$word", "${word}s", "$$9", "$0", "cost $"] {
+            assert_eq!(pattern.unknown_group(known), None, "{known}");
+        }
+        assert_eq!(pattern.unknown_group("$1_x").as_deref(), Some("1_x"));
+        assert_eq!(pattern.unknown_group("$1 $3").as_deref(), Some("3"));
+        assert_eq!(pattern.unknown_group("${other}").as_deref(), Some("other"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Options of the stages: trees without Python frames, aliases, names for the sides.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use support::phenomena::Phenomenon;
+use support::traces;
+use tracetree::analysis::{Analysis, AnalysisOptions};
+use tracetree::diff::{Aliases, DiffOptions, Relation, TraceDiff};
+use tracetree::report::{summarise, verdict, write_markdown, write_merged_tree};
+use tracetree::trace::{Category, Trace, Uid};
+use tracetree::tree::{CallKind, CallTree, Frames, TreeOptions};
+use tracetree::{PerSide, Side};
+
+const VENDORS: &str = "[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n\
+                       [[alias]]\npattern = '(Miopen|Cudnn)BatchNorm'\nname = 'BatchNorm'";
+
+/// Bundled pairs and, where they are, real ones.
+fn pairs() -> Vec<PerSide<PathBuf>> {
+    let mut all = traces::example_pairs();
+    all.extend(traces::real_and_unlike_pairs());
+    all
+}
+
+fn example() -> PerSide<Trace> {
+    PerSide::new("examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz")
+        .map(|path| Trace::open(path).expect("an example trace"))
+}
+
+fn without_frames(traces: &PerSide<Trace>) -> PerSide<CallTree<'_>> {
+    let options = TreeOptions::default().frames(Frames::LeftOut);
+    traces.as_ref().map(|trace| CallTree::with_options(trace, options))
+}
+
+fn aliases(text: &str) -> DiffOptions {
+    DiffOptions::default().aliases(Aliases::parse(text, "aliases.toml").expect("aliases"))
+}
+
+#[test]
+fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
+    for paths in pairs() {
+        let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
+        let trees = without_frames(&traces);
+        for side in Side::BOTH {
+            let (tree, trace) = (&trees[side], &traces[side]);
+            for event in trace.events() {
+                let is_frame = trace.category(event) == Category::PythonFunction;
+                let takes_part =
+                    trace.category(event).is_host_call() || trace.category(event).is_gpu();
+                assert_eq!(tree.call_of(event).is_some(), takes_part && !is_frame);
+            }
+        }
+        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+        once_in_the_map(&diff);
+        let analysis = Analysis::new(&diff);
+        assert!(analysis.account().is_exact(), "{}", traces.baseline.source());
+        let whole = traces.as_ref().map(CallTree::build);
+        let whole = TraceDiff::new(&whole.baseline, &whole.candidate);
+        let totals = Analysis::new(&whole).account().totals;
+        assert_eq!(analysis.account().totals.map(|t| t.events), totals.map(|t| t.events));
+        assert_eq!(analysis.account().totals.map(|t| t.time), totals.map(|t| t.time));
+    }
+}
+
+/// Every uid of both trees stands in the map exactly once.
+fn once_in_the_map(diff: &TraceDiff<'_>) {
+    let map = diff.uid_map();
+    for side in Side::BOTH {
+        let tree = diff.tree(side);
+        let mapped: Vec<Uid> = map
+            .iter()
+            .filter_map(|pair| if side == Side::Baseline { pair.baseline } else { pair.candidate })
+            .collect();
+        let events = tree.calls().filter_map(|call| tree.event(call));
+        let uids: BTreeSet<Uid> = events.map(|event| tree.trace().uid(event)).collect();
+        assert_eq!(mapped.len(), uids.len());
+        assert_eq!(mapped.into_iter().collect::<BTreeSet<Uid>>(), uids);
+    }
+}
+
+#[test]
+fn frames_left_out_on_purpose_are_not_missed() {
+    let traces = example();
+    let trees = without_frames(&traces);
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let summary = summarise(&Analysis::new(&diff));
+    assert!(summary.notes.iter().all(|note| note.note.code != "NO_PYTHON_STACKS"));
+}
+
+#[test]
+fn an_alias_makes_two_names_one_op() {
+    let traces = example();
+    let trees = traces.as_ref().map(CallTree::build);
+    let diff = TraceDiff::with_options(&trees.baseline, &trees.candidate, aliases(VENDORS));
+    let tree = &trees.baseline;
+    let vendor_ops: Vec<_> = tree
+        .calls()
+        .filter(|&call| tree.kind(call) == CallKind::Op)
+        .filter(|&call| tree.name(call).to_lowercase().contains("miopen"))
+        .collect();
+    assert!(!vendor_ops.is_empty());
+    for &call in &vendor_ops {
+        let partner = diff.partner(Side::Baseline, call).expect("a partner");
+        assert_eq!(diff.relation(Side::Baseline, call), Relation::Same, "{}", tree.name(call));
+        assert_eq!(diff.lowest_common_op(Side::Baseline, call), Some(call));
+        assert!(diff.is_aliased(call, partner));
+        let same = diff.explain(Side::Baseline, call).partner.expect("its evidence");
+        assert!(same.same_key && !same.same_name);
+    }
+    let analysis = Analysis::new(&diff);
+    assert!(analysis.account().is_exact());
+    let both = "aten::miopen_convolution | aten::cudnn_convolution";
+    assert!(analysis.by_name().iter().any(|group| group.name == both && group.row_count == 45));
+    let mut drawing = Vec::new();
+    write_merged_tree(&analysis, &mut drawing).expect("writing to memory");
+    let drawing = String::from_utf8(drawing).expect("UTF-8");
+    assert!(
+        drawing.contains(&format!("aliased: {both}\n")) && !drawing.contains("combined: aten::")
+    );
+}
+
+#[test]
+fn an_alias_changes_nothing_else() {
+    let paths = Phenomenon::of("rename").files();
+    let traces = paths.map(|path| Trace::open(path).expect("a fixture"));
+    let trees = traces.as_ref().map(CallTree::build);
+    let plain = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let other = aliases("[[alias]]\npattern = 'no such name'\nname = 'x'");
+    let aliased = TraceDiff::with_options(&trees.baseline, &trees.candidate, other);
+    assert_eq!(plain.uid_map(), aliased.uid_map());
+    assert_eq!(plain.differences(), aliased.differences());
+}
+
+#[test]
+fn a_trace_has_no_difference_from_itself_under_aliases() {
+    let trace = Trace::open("examples/traces/resnet.rocm.json.gz").expect("an example trace");
+    let tree = CallTree::build(&trace);
+    let diff = TraceDiff::with_options(&tree, &tree, aliases(VENDORS));
+    assert_eq!(diff.differences(), vec![]);
+    assert!(tree.calls().all(|call| !diff.is_aliased(call, call)));
+}
+
+#[test]
+fn the_sides_are_called_what_the_user_says() {
+    let traces = example();
+    let trees = traces.as_ref().map(CallTree::build);
+    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let analysis =
+        Analysis::with_options(&diff, AnalysisOptions::default().names("mi|300", "h100"));
+    assert!(verdict(&analysis).starts_with("h100 takes 0.85x the GPU time of mi|300"));
+    let summary = summarise(&analysis);
+    assert_eq!([summary.trace1.name.as_str(), summary.trace2.name.as_str()], ["mi|300", "h100"]);
+    let mut text = Vec::new();
+    write_markdown(&analysis, 5, &mut text).expect("writing to memory");
+    let text = String::from_utf8(text).expect("UTF-8");
+    assert!(text.contains("| mi\\|300 ms | h100 ms |"), "{text}");
+    assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
+    let unnamed = Analysis::new(&diff);
+    assert_eq!(Side::BOTH.map(|side| unnamed.side_name(side)), ["trace1", "trace2"]);
+}
+
+#[test]
+fn the_parts_of_the_account_add_up_to_each_total() {
+    for paths in pairs() {
+        let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
+        let trees = traces.as_ref().map(CallTree::build);
+        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+        for totals in Side::BOTH.map(|side| Analysis::new(&diff).account().totals[side]) {
+            assert_eq!(totals.paired + totals.one_sided + totals.unlinked, totals.time);
+        }
+    }
+}
