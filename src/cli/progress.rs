@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn reading_counts_all_bytes_of_the_file() {
-        let progress = Progress::new(false);
+        let progress = Progress::new(false, ReadOptions::default());
         let counted = progress.reading(&[Path::new(TRACE)], |options| {
             Trace::open_with(TRACE, &options[0]).expect("a trace");
             options[0].progress.as_ref().map(|read| read.load(Ordering::Relaxed))
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_watched_reading_ends_with_its_result() {
-        let files = [Progress::new(false).file(Path::new(TRACE))];
+        let files = [Progress::new(false, ReadOptions::default()).file(Path::new(TRACE))];
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let watcher = scope.spawn(|| watch(&files, &done));
@@ -162,6 +162,6 @@ mod tests {
 
     #[test]
     fn stages_return_what_their_work_returns() {
-        assert_eq!(Progress::new(false).stage("adding", || 1 + 1), 2);
+        assert_eq!(Progress::new(false, ReadOptions::default()).stage("adding", || 1 + 1), 2);
     }
 }
