@@ -9,6 +9,8 @@
 //! every tenth op has another name, and against one that shares no name with it. Times are those of
 //! the processor, the least of three rounds (wall time where the system does not tell it).
 
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
 use std::error::Error;
 use std::fmt::Write;
 use tracetree::trace::ReadOptions;

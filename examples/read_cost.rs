@@ -8,6 +8,8 @@
 //! alternate (wall time where the system does not tell processor time). The memory is that of the
 //! first read, before anything else is measured, without the 2 to 3 MB of the program itself.
 
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
 use std::error::Error;
 use std::time::Instant;
 use tracetree::trace::{ReadOptions, Trace};

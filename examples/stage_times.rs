@@ -8,6 +8,8 @@
 //! within the stage, with all that the stages before it keep. Bytes are those of both traces,
 //! unpacked. Where `/proc` does not tell processor time or memory, 0 is printed.
 
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
