@@ -176,14 +176,14 @@ impl<'b> Gap<'_, 'b, '_> {
         }
     }
 
-    /// Whether two calls stand alone in the gap and one name extends the other: enough where
-    /// nothing else is known of them, or all below is renamed, too.
+    /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
+    /// where nothing else is known of them, or all below is renamed, too.
     fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
         let stem = |name: &str| {
             let last = name.rsplit("::").next().unwrap_or(name);
             last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
         };
-        let alone = self.runs.baseline.len() == 1 && self.runs.candidate.len() == 1;
+        let alone = self.runs.baseline.len() == self.runs.candidate.len();
         let first = stem(self.trees.baseline.name(CallId(a)));
         alone && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
     }

@@ -12,6 +12,7 @@ mod moves;
 mod runs;
 mod score;
 mod sequence;
+mod slide;
 mod threads;
 
 use super::bags::Bags;

@@ -142,7 +142,8 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
                 if x.gpu_path[a as usize] == y.gpu_path[b as usize] =>
             {
-                AFFINITY * self.common(a, b)
+                // Nothing in common is still better than a hole on both sides.
+                (AFFINITY * self.common(a, b)).max(1)
             }
             // A launch whose op is gone stands where the op was.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),

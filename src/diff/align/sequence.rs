@@ -15,6 +15,7 @@
 //! The corridor repairs what a plain alignment gets wrong: it counts equal tokens only, so in a row
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
+use super::slide;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
@@ -78,61 +79,8 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
         aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
     }
     aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
-    slide_gaps(compare, &mut aligned.pairs);
+    slide::slide_gaps(compare, &mut aligned.pairs);
     aligned
-}
-
-/// Slides each gap that stands on one side only to where the elements around it agree best.
-///
-/// ```text
-///  a  1 2 3          the inserted step can be 2 3' or 3' 3, where 3' is equal to 3
-///  b  1 2 3' 3       but for what an alignment must not rely on
-/// ```
-fn slide_gaps(compare: &mut impl Compare, pairs: &mut [(usize, usize)]) {
-    for right in 1..pairs.len() {
-        let (before, after) = (pairs[right - 1], pairs[right]);
-        let gap = (after.0 - before.0 - 1, after.1 - before.1 - 1);
-        if (gap.0 > 0) == (gap.1 > 0) {
-            continue;
-        }
-        let left = pairs[..right].iter().rev().copied().enumerate();
-        let run = left.take_while(|&(at, pair)| (pair.0 + at, pair.1 + at) == before);
-        let moved = run.map(|(_, (i, j))| ((i, j), (i + gap.0, j + gap.1)));
-        let count = best_slide(compare, moved);
-        for pair in &mut pairs[right - count..right] {
-            *pair = (pair.0 + gap.0, pair.1 + gap.1);
-        }
-        if count > 0 {
-            continue;
-        }
-        let run = pairs[right..].iter().copied().enumerate();
-        let run = run.take_while(|&(at, pair)| (pair.0 - at, pair.1 - at) == after);
-        let moved = run.map(|(_, (i, j))| ((i, j), (i - gap.0, j - gap.1)));
-        let count = best_slide(compare, moved);
-        for pair in &mut pairs[right..right + count] {
-            *pair = (pair.0 - gap.0, pair.1 - gap.1);
-        }
-    }
-}
-
-/// How many of the pairs next to a gap are better paired across it; each comes as it is and as it
-/// would be.
-fn best_slide(
-    compare: &mut impl Compare,
-    moved: impl Iterator<Item = ((usize, usize), (usize, usize))>,
-) -> usize {
-    let (mut best, mut gain, mut most) = (0, 0, 0);
-    for (count, (now, then)) in moved.enumerate() {
-        if !compare.equal(now.0, now.1) || !compare.equal(then.0, then.1) {
-            break;
-        }
-        gain += i64::from(compare.same_to_the_letter(then.0, then.1))
-            - i64::from(compare.same_to_the_letter(now.0, now.1));
-        if gain > most {
-            (best, most) = (count + 1, gain);
-        }
-    }
-    best
 }
 
 /// For each row 0..=n the columns 0..=m to search, inclusive.

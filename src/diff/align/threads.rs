@@ -6,8 +6,10 @@
 
 use super::Aligner;
 use crate::diff::bags::{common, size};
+use crate::diff::keys::Key;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
+use rustc_hash::FxHashSet;
 
 impl Aligner<'_, '_> {
     pub(super) fn align_threads(&mut self) {
@@ -54,7 +56,21 @@ impl Aligner<'_, '_> {
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
         let shared = common(&below, &other);
-        (shared > 0 || size(&below) == size(&other)).then_some(shared)
+        let alike = shared > 0 || size(&below) == size(&other) || self.ask_the_same(a, b);
+        alike.then_some(shared)
+    }
+
+    /// Whether both threads make the same runtime calls without GPU work, which are no evidence
+    /// where there is better.
+    fn ask_the_same(&self, a: u32, b: u32) -> bool {
+        let queries = PerSide::new(a, b);
+        let queries = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let mut calls = outline.children(queries[side]);
+            calls.retain(|&call| outline.is_query(call));
+            calls.into_iter().map(|call| outline.keys[call as usize]).collect::<FxHashSet<Key>>()
+        });
+        !queries.baseline.is_disjoint(&queries.candidate)
     }
 
     /// Looks for what unpaired threads ran among what the threads of the other side have left over.
