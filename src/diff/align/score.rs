@@ -152,10 +152,10 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         }
     }
 
-    /// What two calls share, where that is all of `weight`.
+    /// What two calls share, where that is all of `weight` but the names of kernels.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
-        if shared == i64::from(weight) { AFFINITY * shared } else { 0 }
+        if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
     }
 
     fn common(&mut self, a: u32, b: u32) -> i64 {
