@@ -24,7 +24,9 @@ fn build(batch: i64, kind: &str) -> TraceBuilder {
 }
 
 fn checked(one: TraceBuilder, two: TraceBuilder) -> Comparability {
-    compare_texts(&PerSide::new(one.json(), two.json()), |analysis| analysis.comparability())
+    compare_texts(&PerSide::new(one.json(), two.json()), |analysis| {
+        analysis.comparability().clone()
+    })
 }
 
 fn codes(found: &Comparability) -> Vec<String> {
@@ -143,7 +145,7 @@ fn known_changes_are_told_apart() {
         ("cnn_nostack", vec!["trace2 NO_PYTHON_STACKS"]),
     ] {
         let Some(paths) = pair(name) else { return };
-        let found = compare_files(paths, |analysis| analysis.comparability());
+        let found = compare_files(paths, |analysis| analysis.comparability().clone());
         assert_eq!(codes(&found), expected, "{name}");
     }
 }

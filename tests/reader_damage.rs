@@ -1,6 +1,6 @@
 //! Small texts with one kind of damage each, and inputs that would fill the memory.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
@@ -92,6 +92,45 @@ fn damage_before_the_events_costs_only_what_stands_there() {
     let trace = trace(&text);
     assert_eq!(names(&trace), ["a"]);
     assert!(repairs(&trace).contains("damage outside the events"));
+}
+
+#[test]
+fn a_cut_is_told_whatever_else_is_damaged() {
+    let text = format!(
+        r#"{{"metadata": {{"note": "say "hi""}}, "traceEvents": [{}, {{"ph": "#,
+        op("a", 1)
+    );
+    let trace = trace(&text);
+    assert_eq!(names(&trace), ["a"]);
+    assert!(trace.notes().get("TRUNCATED").is_some());
+    assert!(repairs(&trace).contains("damage outside the events"));
+}
+
+#[test]
+fn a_cut_after_a_repair_keeps_all_whole_events() {
+    // What follows a repair is read in small windows at first: more than two of them here.
+    let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
+    for count in [100, 150, 200, 250] {
+        let events: Vec<String> = (0..count).map(|ts| op("a", ts)).collect();
+        let text = format!("[{broken}, {}, {{\"ph\": \"X", events.join(", "));
+        assert_eq!(names(&trace(&text)).len(), count as usize + 1);
+    }
+}
+
+#[test]
+fn packed_data_may_be_cut_behind_the_end_of_the_trace() {
+    let text = format!("[{}]", op("a", 1));
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(text.as_bytes()).expect("written");
+    encoder.flush().expect("flushed");
+    encoder.write_all(b"   ").expect("written");
+    let packed = encoder.finish().expect("packed");
+    for cut in [9, 12] {
+        let cut = &packed[..packed.len() - cut];
+        let trace = Trace::from_reader("t", cut, &ReadOptions::default()).expect("a trace");
+        assert_eq!(names(&trace), ["a"]);
+        assert!(repairs(&trace).contains("cut off behind the end"), "{}", repairs(&trace));
+    }
 }
 
 #[test]

@@ -5,9 +5,8 @@
 //! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
 
-use super::layers::Layers;
 use super::robust::median;
-use super::{Analysis, Measure, Phase, Phases, Steps};
+use super::{Analysis, Measure, Phase, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree};
@@ -35,6 +34,19 @@ pub struct Comparability {
 }
 
 impl Comparability {
+    /// Checks whether the traces may be compared.
+    pub(super) fn of(analysis: &Analysis<'_>) -> Comparability {
+        let mut found = Comparability::default();
+        analysis.check_model(&mut found.both);
+        analysis.check_arguments(&mut found.both);
+        analysis.check_tokens_and_steps(&mut found.both);
+        analysis.check_world_size(&mut found.both);
+        for side in Side::BOTH {
+            analysis.check_side(side, &mut found.sides[side]);
+        }
+        found
+    }
+
     /// Whether both sides did the same work, as far as the traces tell: no model, shapes, types,
     /// tokens or world size that differ. Another number of steps is no obstacle.
     pub fn is_comparable(&self) -> bool {
@@ -43,28 +55,11 @@ impl Comparability {
 }
 
 impl Analysis<'_> {
-    /// Checks whether the traces may be compared.
-    pub fn comparability(&self) -> Comparability {
-        let mut found = Comparability::default();
-        self.check_model(&mut found.both);
-        self.check_arguments(&mut found.both);
-        self.check_tokens_and_steps(&mut found.both);
-        self.check_world_size(&mut found.both);
-        for side in Side::BOTH {
-            self.check_side(side, &mut found.sides[side]);
-        }
-        found
-    }
-
     fn check_model(&self, notes: &mut Notes) {
         let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
         let layers = PerSide::from_fn(|side| {
-            let tree = self.tree(side);
-            Layers::of(tree, self.measure())
-                .stacks()
-                .iter()
-                .map(|stack| stack.layers.len())
-                .collect()
+            let layers = self.layer_pairs().layers(side);
+            layers.stacks().iter().map(|stack| stack.layers.len()).collect()
         });
         let hides_modules = |side: Side| {
             let replayed = graph_replay(self.tree(side)).0;
@@ -118,7 +113,7 @@ impl Analysis<'_> {
     }
 
     fn check_tokens_and_steps(&self, notes: &mut Notes) {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let steps = self.steps();
         let counts = steps.as_ref().map(Steps::len);
         let names = Side::BOTH.map(|side| self.side_name(side));
         notes.add(
@@ -178,7 +173,7 @@ impl Analysis<'_> {
                 )
             },
         );
-        let phases = Phases::of(tree);
+        let phases = &self.phases()[side];
         let knows = self.measure().calls(tree).any(|call| phases.phase(call) != Phase::Unknown);
         notes.add(
             "NO_PHASE_ANNOTATIONS",

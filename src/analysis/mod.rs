@@ -5,6 +5,7 @@ mod annotations;
 mod categories;
 mod comparability;
 mod figures;
+mod found;
 mod fusion;
 mod info;
 mod intervals;
@@ -71,6 +72,7 @@ pub struct Analysis<'d> {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
+    found: found::Found,
 }
 
 impl<'d> Analysis<'d> {
@@ -104,8 +106,9 @@ impl<'d> Analysis<'d> {
             });
         }
         let categories = CategoryTable::new(diff, measure, &options.categories);
+        let found = found::Found::default();
         let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes };
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes, found };
         analysis.note_unclassified();
         analysis
     }
@@ -114,6 +117,7 @@ impl<'d> Analysis<'d> {
     #[must_use]
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.options.thresholds = thresholds;
+        self.found.forget_verdicts();
         self
     }
 

@@ -73,13 +73,13 @@ impl Verdicts {
 impl Analysis<'_> {
     /// Judges the total and each site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let steps = self.steps();
         let counts = steps.as_ref().map(Steps::len);
         let repeats = match counts.baseline.min(counts.candidate) {
             0 | 1 => Repeats::Calls,
             2.. => Repeats::Steps,
         };
-        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let sampler = Sampler { analysis: self, steps, repeats };
         let totals = sampler.total();
         let least = thresholds.least(totals.time);
         let drafts = sampler.sites();
@@ -105,10 +105,10 @@ impl Analysis<'_> {
         count: usize,
         group: impl Fn(Side, CallId) -> usize,
     ) -> Vec<Judgement> {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let steps = self.steps();
         let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
         let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
-        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let sampler = Sampler { analysis: self, steps, repeats };
         let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
         let mut drafts = vec![GroupDraft::default(); count];
         for side in Side::BOTH {

@@ -141,18 +141,18 @@ struct Compared {
 
 fn compare_all(pairs: &[RankPair], args: &DiffArgs, console: &Console) -> Result<Vec<Compared>> {
     let counter = console.progress().counting("comparing ranks", pairs.len());
+    let reading = console.reading();
     let compare = |pair| {
-        let compared = compare_pair(pair, args);
+        let compared = compare_pair(pair, args, reading);
         counter.one_done();
         compared
     };
     pairs.par_iter().map(compare).collect()
 }
 
-fn compare_pair(pair: &RankPair, args: &DiffArgs) -> Result<Compared> {
-    let options = ReadOptions::default();
+fn compare_pair(pair: &RankPair, args: &DiffArgs, reading: &ReadOptions) -> Result<Compared> {
     let traces =
-        read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(&options, &options))?;
+        read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(reading, reading))?;
     let traces = args.selection.cut(traces)?;
     let trees = args.compare.trees(&traces);
     let diff = compare::align(&trees, args.compare.diff_options()?);

@@ -54,7 +54,7 @@ fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
         print_head(early, console)?;
     }
     // No bar: it would wipe the head off its line.
-    let info = read(path, &ReadOptions::default())?;
+    let info = read(path, console.reading())?;
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
@@ -99,6 +99,10 @@ fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
         true => console.print(|out| write_info_fields(info, out)),
-        false => console.print(|out| write_info_line(info, out)),
+        false => {
+            console.print(|out| write_info_line(info, out))?;
+            console.say_notes(&info.path, &info.notes);
+            Ok(())
+        }
     }
 }

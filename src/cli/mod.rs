@@ -13,6 +13,7 @@ mod model_diff;
 mod output;
 mod pages;
 mod progress;
+mod reading;
 mod selection;
 mod side_names;
 mod summary;
@@ -52,6 +53,8 @@ struct Cli {
     /// Print more.
     #[arg(short, long, global = true)]
     verbose: bool,
+    #[command(flatten)]
+    reading: reading::ReadingArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -84,7 +87,7 @@ enum Command {
 /// Runs the command line.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
-    let mut console = Console::new(cli.color, cli.quiet, cli.verbose);
+    let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
     match cli.command.run(&mut console) {
         Ok(outcome) => ExitCode::from(outcome as u8),
         Err(error) if console.is_closed() => {

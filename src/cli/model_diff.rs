@@ -52,10 +52,6 @@ pub(super) struct ModelDiffArgs {
     #[arg(long, value_name = "FILE")]
     scenarios: Option<PathBuf>,
 
-    /// Exit with 2 when a scenario is skipped because a file of it is missing
-    #[arg(long)]
-    strict: bool,
-
     /// How many kernel types text and md show
     #[arg(long, value_name = "N", default_value_t = 15)]
     top: usize,
@@ -87,7 +83,7 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
         console.tell(&format!("failed: {failure}"));
     }
     let skipped = outcomes.len() - compared(&outcomes).count();
-    Ok(match (args.strict && skipped > 0, failed.is_empty()) {
+    Ok(match (console.reading().strict && skipped > 0, failed.is_empty()) {
         (true, _) => super::Outcome::Missing,
         (false, false) => super::Outcome::Differences,
         (false, true) => super::Outcome::Done,

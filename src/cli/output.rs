@@ -4,6 +4,7 @@ use super::Color;
 use super::progress::Progress;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
+use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
 /// Both streams of the terminal, with what the user wants to see on them.
@@ -12,11 +13,12 @@ pub(super) struct Console {
     err: AutoStream<io::Stderr>,
     quiet: bool,
     verbose: bool,
+    reading: ReadOptions,
     closed: bool,
 }
 
 impl Console {
-    pub(super) fn new(color: Color, quiet: bool, verbose: bool) -> Console {
+    pub(super) fn new(color: Color, quiet: bool, verbose: bool, reading: ReadOptions) -> Console {
         let choice = match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
@@ -27,6 +29,7 @@ impl Console {
             err: AutoStream::new(io::stderr(), choice),
             quiet,
             verbose,
+            reading,
             closed: false,
         }
     }
@@ -57,6 +60,13 @@ impl Console {
         }
     }
 
+    /// What was odd about a trace, to stderr.
+    pub(super) fn say_notes(&mut self, trace: &str, notes: &[Note]) {
+        for note in notes {
+            self.say(&format!("{trace}: {} {}", note.code, note.message));
+        }
+    }
+
     /// A line to stderr whatever the user wants to see.
     pub(super) fn tell(&mut self, line: &str) {
         let _ = writeln!(self.err, "tracetree: {line}");
@@ -70,7 +80,12 @@ impl Console {
 
     /// Bars for what takes long: on a terminal, unless the user wants it quiet.
     pub(super) fn progress(&self) -> Progress {
-        Progress::new(!self.quiet && io::stderr().is_terminal())
+        Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
+    }
+
+    /// How traces are read.
+    pub(super) fn reading(&self) -> &ReadOptions {
+        &self.reading
     }
 
     pub(super) fn is_verbose(&self) -> bool {

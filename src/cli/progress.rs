@@ -15,15 +15,19 @@ const TICK: Duration = Duration::from_millis(100);
 const NAME: usize = 40;
 
 /// Where the bars are drawn, or nowhere.
-pub(super) struct Progress(MultiProgress);
+pub(super) struct Progress {
+    bars: MultiProgress,
+    reading: ReadOptions,
+}
 
 impl Progress {
-    /// Bars on stderr where `shown`, else none.
-    pub(super) fn new(shown: bool) -> Progress {
-        Progress(MultiProgress::with_draw_target(match shown {
+    /// Bars on stderr where `shown`, else none; files are read as `reading` says.
+    pub(super) fn new(shown: bool, reading: ReadOptions) -> Progress {
+        let bars = MultiProgress::with_draw_target(match shown {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
-        }))
+        });
+        Progress { bars, reading }
     }
 
     /// Reads files with a bar for each that fills with the bytes of the file. `read` gets options
@@ -31,8 +35,8 @@ impl Progress {
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let files: Vec<FileBar> = paths.iter().map(|path| self.file(path)).collect();
         let options: Vec<ReadOptions> =
-            files.iter().map(|file| ReadOptions::default().progress(file.read.clone())).collect();
-        if self.0.is_hidden() {
+            files.iter().map(|file| self.reading.clone().progress(file.read.clone())).collect();
+        if self.bars.is_hidden() {
             return read(&options);
         }
         let done = AtomicBool::new(false);
@@ -56,7 +60,7 @@ impl Progress {
             None => (ProgressBar::no_length(), "reading {msg} {spinner} {bytes}"),
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let bar = self.0.add(bar.with_style(style(template)));
+        let bar = self.bars.add(bar.with_style(style(template)));
         bar.set_message(tracetree::report::shorten(&name, NAME).into_owned());
         FileBar { bar, read: Arc::default() }
     }
@@ -64,7 +68,7 @@ impl Progress {
     /// A stage of unknown length: `building the call trees`.
     pub(super) fn stage<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let bar = ProgressBar::new_spinner().with_style(style("{spinner} {msg} {elapsed}"));
-        let bar = self.0.add(bar.with_message(what));
+        let bar = self.bars.add(bar.with_message(what));
         bar.enable_steady_tick(TICK);
         let result = work();
         bar.finish_and_clear();
@@ -74,7 +78,7 @@ impl Progress {
     /// A bar that counts `all` pieces of work.
     pub(super) fn counting(&self, what: &'static str, all: usize) -> Counter {
         let bar = ProgressBar::new(all as u64).with_style(style("{msg} [{bar:24}] {pos}/{len}"));
-        Counter(self.0.add(bar.with_message(what)))
+        Counter(self.bars.add(bar.with_message(what)))
     }
 }
 
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn reading_counts_all_bytes_of_the_file() {
-        let progress = Progress::new(false);
+        let progress = Progress::new(false, ReadOptions::default());
         let counted = progress.reading(&[Path::new(TRACE)], |options| {
             Trace::open_with(TRACE, &options[0]).expect("a trace");
             options[0].progress.as_ref().map(|read| read.load(Ordering::Relaxed))
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_watched_reading_ends_with_its_result() {
-        let files = [Progress::new(false).file(Path::new(TRACE))];
+        let files = [Progress::new(false, ReadOptions::default()).file(Path::new(TRACE))];
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let watcher = scope.spawn(|| watch(&files, &done));
@@ -158,6 +162,6 @@ mod tests {
 
     #[test]
     fn stages_return_what_their_work_returns() {
-        assert_eq!(Progress::new(false).stage("adding", || 1 + 1), 2);
+        assert_eq!(Progress::new(false, ReadOptions::default()).stage("adding", || 1 + 1), 2);
     }
 }

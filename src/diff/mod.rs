@@ -179,6 +179,9 @@ impl<'t> TraceDiff<'t> {
 
     /// Whether two calls count as one name only by an alias.
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
+        if self.options.aliases.is_empty() {
+            return false;
+        }
         let name = |side: Side, call| {
             let tree = self.trees[side];
             let name = tree.name(call);
@@ -186,8 +189,7 @@ impl<'t> TraceDiff<'t> {
         };
         let (one, is_other) = name(Side::Baseline, baseline);
         let (two, is_another) = name(Side::Candidate, candidate);
-        !self.options.aliases.is_empty()
-            && (is_other || is_another)
+        (is_other || is_another)
             && one != two
             && self.relation(Side::Baseline, baseline).is_common()
     }

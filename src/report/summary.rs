@@ -136,7 +136,7 @@ pub fn summarise(analysis: &Analysis<'_>) -> Summary {
         points_of_difference: analysis.diff().differences().len() as u64,
         comparable: checks.is_comparable(),
         verdict: verdict_summary::summarise(analysis),
-        notes: notes(analysis, &checks),
+        notes: notes(analysis, checks),
         largest_differences: largest(analysis),
     }
 }

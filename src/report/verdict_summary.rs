@@ -1,6 +1,6 @@
 //! The verdicts of a comparison → what `summary.json` and the terminal show of them.
 
-use crate::analysis::{Analysis, Site, Verdicts};
+use crate::analysis::{Analysis, Site};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub struct Change {
 }
 
 pub(super) fn summarise(analysis: &Analysis<'_>) -> VerdictSummary {
-    let verdicts: Verdicts = analysis.verdicts(analysis.thresholds());
+    let verdicts = analysis.own_verdicts();
     VerdictSummary {
         total: verdicts.total.verdict.label(),
         repeats: verdicts.repeats.label(),

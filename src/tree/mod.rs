@@ -25,8 +25,6 @@ pub use options::{Frames, TreeOptions};
 pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
-use indextree::{Arena, NodeId};
-use std::num::NonZeroUsize;
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
@@ -39,16 +37,6 @@ impl CallId {
     /// Position in preorder.
     pub fn index(self) -> usize {
         self.0 as usize
-    }
-
-    fn node(self, arena: &Arena<Call>) -> NodeId {
-        NonZeroUsize::new(self.index() + 1)
-            .and_then(|at| arena.get_node_id_at(at))
-            .expect("a call id of this tree")
-    }
-
-    fn of(node: NodeId) -> CallId {
-        CallId((usize::from(node) - 1) as u32)
     }
 }
 
@@ -69,19 +57,31 @@ pub enum CallKind {
     Gpu,
 }
 
-/// What the arena holds for each call.
-#[derive(Debug, Clone, Copy)]
-enum Call {
-    Thread(ThreadId),
-    Unlinked,
-    Event(EventId),
+/// What is no call, event or thread: the call above a root, the event of the unlinked ones.
+const NONE: u32 = u32::MAX;
+
+impl CallKind {
+    fn of(category: Category) -> CallKind {
+        match category {
+            Category::PythonFunction => CallKind::Frame,
+            Category::Runtime => CallKind::Runtime,
+            Category::Kernel | Category::Memcpy | Category::Memset => CallKind::Gpu,
+            Category::CpuOp | Category::UserAnnotation | Category::GpuUserAnnotation => {
+                CallKind::Op
+            }
+        }
+    }
 }
 
 /// The calls of one trace, nested, with their GPU events.
 #[derive(Debug, Clone)]
 pub struct CallTree<'t> {
     trace: &'t Trace,
-    arena: Arena<Call>,
+    kinds: Vec<CallKind>,
+    /// The event of each call; the thread of a thread root.
+    sources: Vec<u32>,
+    /// The call above each call.
+    parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
     /// How many GPU events stand before each call in preorder; one entry more than calls.
@@ -117,7 +117,8 @@ impl<'t> CallTree<'t> {
         let mut planter = nest::Planter::new(trace, &launched);
         planter.plant_threads(options.frames);
         planter.plant_unlinked();
-        let nest::Planted { arena, ends, calls, noise, artefacts } = planter.finish();
+        let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
+            planter.finish();
         notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
             format!("{artefacts} calls end after the call that they start in by more than 1 us; kept below it")
         });
@@ -127,7 +128,9 @@ impl<'t> CallTree<'t> {
         let mut tree = CallTree {
             trace,
             gpu_before: Vec::with_capacity(ends.len() + 1),
-            arena,
+            kinds,
+            sources,
+            parents,
             ends,
             calls,
             steps: steps::find(trace),
@@ -139,9 +142,9 @@ impl<'t> CallTree<'t> {
 
     fn count_gpu_events(&mut self) {
         let mut before = 0;
-        for call in 0..self.ends.len() as u32 {
+        for &kind in &self.kinds {
             self.gpu_before.push(before);
-            before += u32::from(self.kind(CallId(call)) == CallKind::Gpu);
+            before += u32::from(kind == CallKind::Gpu);
         }
         self.gpu_before.push(before);
     }
@@ -204,12 +207,15 @@ impl<'t> CallTree<'t> {
 
     /// The call directly above.
     pub fn parent(&self, call: CallId) -> Option<CallId> {
-        self.arena[call.node(&self.arena)].parent().map(CallId::of)
+        match self.parents[call.index()] {
+            NONE => None,
+            above => Some(CallId(above)),
+        }
     }
 
     /// The calls above, innermost first, the call itself not included.
     pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
-        call.node(&self.arena).ancestors(&self.arena).skip(1).map(CallId::of)
+        std::iter::successors(self.parent(call), |&above| self.parent(above))
     }
 
     /// Whether `call` stands in the subtree of `above`, or is it.
@@ -217,56 +223,40 @@ impl<'t> CallTree<'t> {
         (above.0..self.ends[above.index()]).contains(&call.0)
     }
 
-    fn call(&self, call: CallId) -> Call {
-        *self.arena[call.node(&self.arena)].get()
-    }
-
     /// What stands there.
     pub fn kind(&self, call: CallId) -> CallKind {
-        match self.call(call) {
-            Call::Thread(_) => CallKind::Thread,
-            Call::Unlinked => CallKind::Unlinked,
-            Call::Event(event) => match self.trace.category(event) {
-                Category::PythonFunction => CallKind::Frame,
-                Category::Runtime => CallKind::Runtime,
-                Category::Kernel | Category::Memcpy | Category::Memset => CallKind::Gpu,
-                Category::CpuOp | Category::UserAnnotation | Category::GpuUserAnnotation => {
-                    CallKind::Op
-                }
-            },
-        }
+        self.kinds[call.index()]
     }
 
     /// The event of a call; `None` for roots.
     pub fn event(&self, call: CallId) -> Option<EventId> {
-        match self.call(call) {
-            Call::Event(event) => Some(event),
-            Call::Thread(_) | Call::Unlinked => None,
+        match self.kind(call) {
+            CallKind::Thread | CallKind::Unlinked => None,
+            CallKind::Frame | CallKind::Op | CallKind::Runtime | CallKind::Gpu => {
+                Some(EventId(self.sources[call.index()]))
+            }
         }
     }
 
     /// The call of an event; `None` where the event is no part of the tree (annotations).
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {
-            u32::MAX => None,
+            NONE => None,
             call => Some(CallId(call)),
         }
     }
 
     /// The thread of a thread root.
     pub fn thread(&self, call: CallId) -> Option<ThreadId> {
-        match self.call(call) {
-            Call::Thread(thread) => Some(thread),
-            Call::Unlinked | Call::Event(_) => None,
-        }
+        (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
     /// Name of the call; for a thread its recorded name or `thread`.
     pub fn name(&self, call: CallId) -> &'t str {
-        match self.call(call) {
-            Call::Event(event) => self.trace.name(event),
-            Call::Unlinked => UNLINKED,
-            Call::Thread(thread) => match self.trace.text(self.trace.thread(thread).name) {
+        match (self.event(call), self.thread(call)) {
+            (Some(event), _) => self.trace.name(event),
+            (None, None) => UNLINKED,
+            (None, Some(thread)) => match self.trace.text(self.trace.thread(thread).name) {
                 "" => "thread",
                 name => name,
             },

@@ -20,23 +20,25 @@
 //! ```
 
 use super::launches::Launched;
-use super::{Call, CallId, Frames};
-use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
-use indextree::{Arena, NodeId};
+use super::{CallKind, Frames, NONE};
+use crate::trace::{Category, EventId, Nanos, Trace};
+use std::cmp::Ordering;
 
 /// How far the clocks of two calls on one thread may disagree.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// What the planter made.
 pub(super) struct Planted {
-    pub(super) arena: Arena<Call>,
+    pub(super) kinds: Vec<CallKind>,
+    pub(super) sources: Vec<u32>,
+    pub(super) parents: Vec<u32>,
     pub(super) ends: Vec<u32>,
     pub(super) calls: Vec<u32>,
     pub(super) noise: u64,
     pub(super) artefacts: u64,
 }
 
-/// Appends calls to the arena in preorder.
+/// Appends calls in preorder.
 pub(super) struct Planter<'a> {
     trace: &'a Trace,
     launched: &'a Launched,
@@ -46,16 +48,19 @@ pub(super) struct Planter<'a> {
 
 /// A call whose end has not been reached yet.
 struct Open {
-    node: NodeId,
+    call: u32,
     end: Nanos,
 }
 
 impl<'a> Planter<'a> {
     pub(super) fn new(trace: &'a Trace, launched: &'a Launched) -> Self {
+        let column = || Vec::with_capacity(trace.len());
         let planted = Planted {
-            arena: Arena::with_capacity(trace.len()),
-            ends: Vec::with_capacity(trace.len()),
-            calls: vec![u32::MAX; trace.len()],
+            kinds: Vec::with_capacity(trace.len()),
+            sources: column(),
+            parents: column(),
+            ends: column(),
+            calls: vec![NONE; trace.len()],
             noise: 0,
             artefacts: 0,
         };
@@ -73,7 +78,7 @@ impl<'a> Planter<'a> {
                 continue;
             }
             self.sort_for_nesting(&mut calls);
-            self.open(Call::Thread(ThreadId(thread as u32)), Nanos(i64::MAX));
+            self.open(CallKind::Thread, thread as u32, Nanos(i64::MAX));
             for call in calls {
                 self.nest(call);
             }
@@ -86,7 +91,7 @@ impl<'a> Planter<'a> {
         if self.launched.unlinked.is_empty() {
             return;
         }
-        self.open(Call::Unlinked, Nanos(i64::MAX));
+        self.open(CallKind::Unlinked, NONE, Nanos(i64::MAX));
         for &event in &self.launched.unlinked {
             self.plant_gpu_event(event);
         }
@@ -94,20 +99,16 @@ impl<'a> Planter<'a> {
     }
 
     /// By start; on a tie the longer first, then the one that encloses by nature, then file order.
+    /// Much of a file is in order: the sort that is used finds such runs.
     fn sort_for_nesting(&self, calls: &mut [EventId]) {
         let trace = self.trace;
-        calls.sort_by_cached_key(|&call| {
-            let rank = match trace.category(call) {
-                Category::PythonFunction => 0,
-                Category::Runtime => 2,
-                Category::CpuOp
-                | Category::Kernel
-                | Category::Memcpy
-                | Category::Memset
-                | Category::UserAnnotation
-                | Category::GpuUserAnnotation => 1,
-            };
-            (trace.start(call), std::cmp::Reverse(trace.end(call)), rank, call)
+        calls.sort_by(|&a, &b| match trace.start(a).cmp(&trace.start(b)) {
+            Ordering::Equal => {
+                let key =
+                    |call| (std::cmp::Reverse(trace.end(call)), rank(trace.category(call)), call);
+                key(a).cmp(&key(b))
+            }
+            order @ (Ordering::Less | Ordering::Greater) => order,
         });
     }
 
@@ -131,33 +132,36 @@ impl<'a> Planter<'a> {
                 break;
             }
         }
-        self.open(Call::Event(event), end);
+        self.open_event(event, end);
         for gpu_event in self.launched.by(event) {
             self.plant_gpu_event(gpu_event);
         }
     }
 
     fn plant_gpu_event(&mut self, event: EventId) {
-        self.open(Call::Event(event), Nanos::ZERO);
+        self.open_event(event, Nanos::ZERO);
         self.close();
     }
 
-    fn open(&mut self, call: Call, end: Nanos) {
+    fn open_event(&mut self, event: EventId, end: Nanos) {
+        let call = self.open(CallKind::of(self.trace.category(event)), event.0, end);
+        self.planted.calls[event.index()] = call;
+    }
+
+    fn open(&mut self, kind: CallKind, source: u32, end: Nanos) -> u32 {
         let planted = &mut self.planted;
-        let node = match self.stack.last() {
-            Some(top) => top.node.append_value(call, &mut planted.arena),
-            None => planted.arena.new_node(call),
-        };
-        if let Call::Event(event) = call {
-            planted.calls[event.index()] = CallId::of(node).0;
-        }
+        let call = planted.ends.len() as u32;
+        planted.kinds.push(kind);
+        planted.sources.push(source);
+        planted.parents.push(self.stack.last().map_or(NONE, |top| top.call));
         planted.ends.push(0);
-        self.stack.push(Open { node, end });
+        self.stack.push(Open { call, end });
+        call
     }
 
     fn close(&mut self) {
         if let Some(open) = self.stack.pop() {
-            self.planted.ends[CallId::of(open.node).index()] = self.planted.ends.len() as u32;
+            self.planted.ends[open.call as usize] = self.planted.ends.len() as u32;
         }
     }
 
@@ -165,6 +169,20 @@ impl<'a> Planter<'a> {
         while !self.stack.is_empty() {
             self.close();
         }
+    }
+}
+
+/// What encloses what by nature, where the times do not tell.
+fn rank(category: Category) -> u8 {
+    match category {
+        Category::PythonFunction => 0,
+        Category::CpuOp
+        | Category::Kernel
+        | Category::Memcpy
+        | Category::Memset
+        | Category::UserAnnotation
+        | Category::GpuUserAnnotation => 1,
+        Category::Runtime => 2,
     }
 }
 

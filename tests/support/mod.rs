@@ -7,6 +7,7 @@ pub mod compared;
 pub mod files;
 pub mod find;
 pub mod fixtures;
+pub mod laws;
 pub mod phenomena;
 pub mod random_trace;
 pub mod recording;

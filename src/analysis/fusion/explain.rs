@@ -117,7 +117,11 @@ fn inputs(analysis: &Analysis<'_>, side: Side, call: CallId) -> Option<Vec<i64>>
     let tree = analysis.tree(side);
     let dims = tree.trace().text(tree.arguments(call)?.dims);
     let dims: Vec<Vec<i64>> = serde_json::from_str(dims).ok()?;
-    Some(dims.iter().map(|dims| if dims.is_empty() { 0 } else { dims.iter().product() }).collect())
+    let elements = |dims: &Vec<i64>| match dims[..] {
+        [] => 0,
+        [..] => dims.iter().fold(1, |product: i64, &dim| product.saturating_mul(dim)),
+    };
+    Some(dims.iter().map(elements).collect())
 }
 
 fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<Evidence> {
@@ -160,7 +164,8 @@ fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         .collect();
     let Some(parts) = parts else { return false };
     let shared = |at: usize| parts.iter().all(|part| part[at] == whole[at]);
-    let summed = |at: usize| parts.iter().map(|part| part[at]).sum::<i64>() == whole[at];
+    let sum = |at: usize| parts.iter().fold(0, |sum: i64, part| sum.saturating_add(part[at]));
+    let summed = |at: usize| sum(at) == whole[at];
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 

@@ -175,7 +175,7 @@ impl Paths<'_, '_> {
         let mut names = vec![self.name(node).unwrap_or_default()];
         let mut above = self.analysis.diff().merged().parent(node);
         while let Some(id) = above {
-            names.extend(self.name(id).filter(|_| self.is_landmark(id)));
+            names.extend(self.is_landmark(id).then(|| self.name(id)).flatten());
             above = self.analysis.diff().merged().parent(id);
         }
         names.reverse();

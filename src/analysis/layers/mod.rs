@@ -87,16 +87,15 @@ pub struct Layers {
 
 impl Layers {
     /// Finds the layers, and the place of each call.
-    pub fn of(tree: &CallTree<'_>, measure: Measure) -> Layers {
+    pub fn of(tree: &CallTree<'_>, measure: Measure, steps: &Steps) -> Layers {
         let found = stacks::find(tree, measure);
-        let steps = Steps::of(tree);
         let layered = layered(tree, &found);
-        let extents = Extents::new(tree, &steps, &found);
+        let extents = Extents::new(tree, steps, &found);
         let of_calls = tree
             .calls()
             .map(|call| match layered[call.index()] {
                 Some(layer) => LayerPlace::Layer(layer),
-                None => extents.place(tree, &steps, call),
+                None => extents.place(tree, steps, call),
             })
             .collect();
         Layers { stacks: found.into_iter().map(|found| found.stack).collect(), of_calls }

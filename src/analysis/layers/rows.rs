@@ -3,7 +3,7 @@
 use super::{LayerPairs, PlacePair};
 use crate::analysis::account::ratio;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::{Analysis, Judgement, Phase, Phases};
+use crate::analysis::{Analysis, Judgement, Phase};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -47,7 +47,7 @@ impl Analysis<'_> {
     /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
     /// account on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
-        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let phases = self.phases();
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
         let at = |side: Side, call| {
             pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize

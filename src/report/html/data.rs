@@ -9,6 +9,8 @@ use crate::report::figures::Unit;
 use crate::report::sums::NodeSums;
 use crate::side::Side;
 use serde::Serialize;
+use std::fmt;
+use std::io::{self, BufWriter, Write};
 
 /// Most nodes of the merged tree in a page: some 35 bytes each.
 const NODES: usize = 120_000;
@@ -16,15 +18,15 @@ const NODES: usize = 120_000;
 const ROWS: usize = 20_000;
 
 #[derive(Serialize)]
-struct PageValue<'a> {
+pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     /// What people call the two sides.
     names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
-    tree: &'a PageTree,
-    rows: &'a PageRows,
+    tree: PageTree,
+    rows: PageRows,
     texts: Vec<String>,
 }
 
@@ -36,25 +38,56 @@ pub(super) struct LeftOut {
     pub(super) texts: u64,
 }
 
-/// The data of a page as JSON text without `<`, and what it leaves out.
-pub(super) fn embed(analysis: &Analysis<'_>, facets: &[Facet], unit: Unit) -> (String, LeftOut) {
+/// The data of a page, and what it leaves out.
+pub(super) fn embed<'a>(
+    analysis: &'a Analysis<'_>,
+    facets: &[Facet],
+    unit: Unit,
+) -> (PageData<'a>, LeftOut) {
     let mut texts = Texts::new();
     let sums = NodeSums::new(analysis);
     let tree = PageTree::new(analysis, &sums, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };
-    let value = PageValue {
+    let data = PageData {
         measure: analysis.measure().label(),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
-        tree: &tree,
-        rows: &rows,
+        tree,
+        rows,
         texts: texts.into_list(),
     };
-    let json = serde_json::to_string(&value).expect("columns of numbers and texts");
-    // `<` stands only inside of strings, where its escape means the same; no name can end the
-    // element or open a comment.
-    (json.replace('<', "\\u003c"), left_out)
+    (data, left_out)
+}
+
+/// As JSON text without `<`, written as it is made: it is the largest part of a report.
+impl fmt::Display for PageData<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = BufWriter::with_capacity(1 << 15, WithoutTags(f));
+        serde_json::to_writer(&mut out, self).map_err(|_| fmt::Error)?;
+        out.flush().map_err(|_| fmt::Error)
+    }
+}
+
+/// Writes JSON with each `<` escaped. They stand only inside of strings, where the escape means the
+/// same: no name can end the element or open a comment.
+struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl Write for WithoutTags<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What is written at once is text, and the buffer before this one cuts none of it in two.
+        let text = str::from_utf8(bytes).map_err(io::Error::other)?;
+        for (at, part) in text.split('<').enumerate() {
+            let escape = if at > 0 { "\\u003c" } else { "" };
+            let written = self.0.write_str(escape).and_then(|()| self.0.write_str(part));
+            written.map_err(io::Error::other)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

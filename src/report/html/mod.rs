@@ -19,7 +19,7 @@ use crate::side::Side;
 use askama::Template;
 use changes::ChangeLine;
 use charts::Chart;
-use data::LeftOut;
+use data::{LeftOut, PageData};
 use overview::{Input, Line, Segment};
 use std::io::{self, Write};
 
@@ -42,7 +42,7 @@ const START: &str = include_str!("script/start.js");
 struct Page<'a> {
     style: &'static str,
     scripts: String,
-    data: String,
+    data: PageData<'a>,
     verdict: String,
     measure: &'static str,
     unit: &'static str,

@@ -33,6 +33,7 @@ pub(super) struct Block {
     window: usize,
     base: u64,
     at_end: bool,
+    is_part: bool,
     indexer: Indexer,
 }
 
@@ -56,7 +57,8 @@ impl Block {
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
         let indexer = Indexer::new(capacity);
-        Block { bytes, start: 1, end: 1, window: capacity, base: 0, at_end: false, indexer }
+        let (window, at_end, is_part) = (capacity, false, false);
+        Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
     }
 
     /// The text that is not used up yet.
@@ -67,6 +69,11 @@ impl Block {
     /// Whether nothing follows the text in memory.
     pub(super) fn at_end(&self) -> bool {
         self.at_end
+    }
+
+    /// Whether the last window ended before the text in memory did.
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// Position of the first byte that is not used up, in the unpacked text.
@@ -88,7 +95,8 @@ impl Block {
     /// Indexes what stands in memory, or its beginning after [`Block::distrust`].
     pub(super) fn index(&mut self) -> Window<'_> {
         let guard = self.start - 1;
-        let len = if self.has_more_windows() {
+        self.is_part = self.window < self.end - self.start;
+        let len = if self.is_part {
             self.window
         } else {
             self.bytes[self.end..self.end + TAIL].fill(b' ');
@@ -103,16 +111,12 @@ impl Block {
         }
     }
 
-    fn has_more_windows(&self) -> bool {
-        self.window < self.end - self.start
-    }
-
     /// Makes the next window longer, with text that is there or is read. `false` at the end.
     ///
     /// # Errors
     /// If reading fails, or an element is too large to be kept.
     pub(super) fn extend(&mut self, source: &mut Source<'_>) -> Result<bool> {
-        if self.has_more_windows() {
+        if self.is_part {
             self.window *= 2;
             return Ok(true);
         }

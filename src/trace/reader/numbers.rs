@@ -22,11 +22,11 @@ fn plain_nanos(text: &[u8]) -> Option<i64> {
     let mut value = 0i64;
     let mut at = 0;
     while let Some(digit) = text.get(at).and_then(digit) {
-        value = value * 10 + digit;
-        at += 1;
-        if at > 18 {
+        if at == 18 {
             return None;
         }
+        value = value * 10 + digit;
+        at += 1;
     }
     if at == 0 {
         return None;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn times_keep_every_digit() {
-        let cases: [(&str, i64); 12] = [
+        let cases: [(&str, i64); 14] = [
             ("0", 0),
             ("1.5", 1_500),
             ("4350725992784.785", 4_350_725_992_784_785),
@@ -190,6 +190,8 @@ mod tests {
             ("1.2345e1", 12_345),
             ("12345e-4", 1_235),
             ("1e400", i64::MAX),
+            ("999999999999999999", i64::MAX),
+            ("9999999999999999999.5", i64::MAX),
             ("-99999999999999999999", -i64::MAX),
         ];
         for (text, expected) in cases {

@@ -24,6 +24,7 @@ pub(super) enum Oddity {
     TextAfterEnd,
     GarbageAfterGzip,
     BadChecksum,
+    CutArchive,
     WrongType,
     NoStart,
     NoDuration,
@@ -36,8 +37,8 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds, in the order in which a note lists them.
-const ALL: [Oddity; 24] = [
+/// All kinds, in the order of their declaration, in which a note lists them.
+const ALL: [Oddity; 25] = [
     Backslash,
     ControlCharacter,
     InvalidUtf8,
@@ -54,6 +55,7 @@ const ALL: [Oddity; 24] = [
     TextAfterEnd,
     GarbageAfterGzip,
     BadChecksum,
+    CutArchive,
     WrongType,
     NoStart,
     NoDuration,
@@ -64,70 +66,68 @@ const ALL: [Oddity; 24] = [
     OverlongGpuEvent,
 ];
 
+const REPAIRED: &str = "REPAIRED_JSON";
+const WRONG_TYPE: &str = "WRONG_TYPE";
+const MISSING_TIME: &str = "MISSING_TIME";
+const UNPAIRED: &str = "UNPAIRED_EVENTS";
+const CLOCK: &str = "CLOCK_ANOMALY";
+
 /// The codes of the notes, with the hint of each.
 const CODES: [(&str, &str); 5] = [
-    ("REPAIRED_JSON", "profile with a current PyTorch, or read with --strict to refuse such files"),
-    ("WRONG_TYPE", ""),
-    ("MISSING_TIME", ""),
-    ("UNPAIRED_EVENTS", ""),
-    ("CLOCK_ANOMALY", "profile again; the time of these events is left out of every sum"),
+    (REPAIRED, "profile with a current PyTorch, or read with --strict to refuse such files"),
+    (WRONG_TYPE, ""),
+    (MISSING_TIME, ""),
+    (UNPAIRED, ""),
+    (CLOCK, "profile again; the time of these events is left out of every sum"),
 ];
 
 impl Oddity {
-    /// The code of the note that counts this kind.
-    pub(super) fn code(self) -> &'static str {
+    /// The code of the note that counts this kind, and what happened, to read after a count.
+    fn description(self) -> (&'static str, &'static str) {
         match self {
-            Backslash | ControlCharacter | InvalidUtf8 | LoneSurrogate | UnescapedQuote
-            | LostEvent | BareWord | ExtraComma | MissingComma | EmptyEvent | NotAnEvent
-            | DamagedHeader | ByteOrderMark | TextAfterEnd | GarbageAfterGzip | BadChecksum => {
-                "REPAIRED_JSON"
+            Backslash => (REPAIRED, "text with backslashes that are not escaped"),
+            ControlCharacter => (REPAIRED, "text with raw control characters"),
+            InvalidUtf8 => (REPAIRED, "text that is not UTF-8"),
+            LoneSurrogate => (REPAIRED, "text with half a surrogate pair"),
+            UnescapedQuote => (REPAIRED, "event with quotes that are not escaped"),
+            LostEvent => (REPAIRED, "event that cannot be read and is left out"),
+            BareWord => (REPAIRED, "value that is no JSON (NaN, inf, N/A)"),
+            ExtraComma => (REPAIRED, "extra comma"),
+            MissingComma => (REPAIRED, "missing comma"),
+            EmptyEvent => (REPAIRED, "empty event"),
+            NotAnEvent => (REPAIRED, "element that is no event"),
+            DamagedHeader => (REPAIRED, "damage outside the events"),
+            ByteOrderMark => (REPAIRED, "byte order mark"),
+            TextAfterEnd => (REPAIRED, "text after the end of the trace"),
+            GarbageAfterGzip => (REPAIRED, "something after the gzip data"),
+            BadChecksum => (REPAIRED, "gzip checksum or size that does not match"),
+            CutArchive => (REPAIRED, "packed data cut off behind the end of the trace"),
+            WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
+            NoStart => (MISSING_TIME, "event without ts, left out"),
+            NoDuration => (MISSING_TIME, "event without dur, taken as 0"),
+            UnmatchedBegin => (UNPAIRED, "begin without its end, taken as 0 long"),
+            UnmatchedEnd => (UNPAIRED, "end without its begin, left out"),
+            NegativeDuration => (CLOCK, "negative duration, taken as 0"),
+            AbsurdDuration => (CLOCK, "absurd duration, taken as 0"),
+            OverlongGpuEvent => {
+                (CLOCK, "GPU event that runs over the next ones on its stream, taken as 0 long")
             }
-            WrongType => "WRONG_TYPE",
-            NoStart | NoDuration => "MISSING_TIME",
-            UnmatchedBegin | UnmatchedEnd => "UNPAIRED_EVENTS",
-            NegativeDuration | AbsurdDuration | OverlongGpuEvent => "CLOCK_ANOMALY",
         }
     }
 
-    /// Whether `--strict` refuses it: the bytes are not what a sound file holds.
-    pub(super) fn is_damage(self) -> bool {
-        self.code() == "REPAIRED_JSON"
+    /// The code of the note that counts this kind.
+    pub(super) fn code(self) -> &'static str {
+        self.description().0
     }
 
     /// What happened, to read after a count.
     pub(super) fn label(self) -> &'static str {
-        match self {
-            Backslash => "text with backslashes that are not escaped",
-            ControlCharacter => "text with raw control characters",
-            InvalidUtf8 => "text that is not UTF-8",
-            LoneSurrogate => "text with half a surrogate pair",
-            UnescapedQuote => "event with quotes that are not escaped",
-            LostEvent => "event that cannot be read and is left out",
-            BareWord => "value that is no JSON (NaN, inf, N/A)",
-            ExtraComma => "extra comma",
-            MissingComma => "missing comma",
-            EmptyEvent => "empty event",
-            NotAnEvent => "element that is no event",
-            DamagedHeader => "damage outside the events",
-            ByteOrderMark => "byte order mark",
-            TextAfterEnd => "text after the end of the trace",
-            GarbageAfterGzip => "something after the gzip data",
-            BadChecksum => "gzip checksum or size that does not match",
-            WrongType => "field of the wrong type, ignored",
-            NoStart => "event without ts, left out",
-            NoDuration => "event without dur, taken as 0",
-            UnmatchedBegin => "begin without its end, taken as 0 long",
-            UnmatchedEnd => "end without its begin, left out",
-            NegativeDuration => "negative duration, taken as 0",
-            AbsurdDuration => "absurd duration, taken as 0",
-            OverlongGpuEvent => {
-                "GPU event that runs over the next ones on its stream, taken as 0 long"
-            }
-        }
+        self.description().1
     }
 
-    fn index(self) -> usize {
-        ALL.iter().position(|&o| o == self).expect("every kind is listed")
+    /// Whether `--strict` refuses it: the bytes are not what a sound file holds.
+    pub(super) fn is_damage(self) -> bool {
+        self.code() == REPAIRED
     }
 }
 
@@ -160,7 +160,7 @@ impl Oddities {
         if count == 0 {
             return;
         }
-        self.seen[oddity.index()].get_or_insert((0, First::Place(place))).0 += count;
+        self.seen[oddity as usize].get_or_insert((0, First::Place(place))).0 += count;
         if oddity.is_damage() {
             self.damage.get_or_insert((oddity, place));
         }
@@ -168,17 +168,12 @@ impl Oddities {
 
     /// Counts an event, by its uid, that turned out to be odd when all were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
-        self.seen[oddity.index()].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
+        self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
 
     /// The first damage, which `--strict` refuses.
     pub(super) fn first_damage(&self) -> Option<(Oddity, Place)> {
         self.damage
-    }
-
-    /// Whether reading ended at damage behind the events.
-    pub(super) fn has_damaged_header(&self) -> bool {
-        self.seen[DamagedHeader.index()].is_some()
     }
 
     /// One note for each code that was met.
@@ -223,8 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_a_listed_code() {
-        for kind in ALL {
+    fn every_kind_is_listed_in_order_and_has_a_code() {
+        for (at, kind) in ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, at);
             assert!(CODES.iter().any(|(code, _)| *code == kind.code()), "{kind:?}");
         }
     }

@@ -13,7 +13,7 @@ impl Reading<'_> {
         let mut notes = Notes::default();
         match self.document.state() {
             State::Done => self.read_rest()?,
-            _ if self.document.builder.odd().has_damaged_header() => self.read_rest()?,
+            _ if self.gave_up => self.read_rest()?,
             State::Opening | State::Members | State::Skipping { .. } | State::Elements(_) => {
                 self.note_truncation(&mut notes)?;
             }
@@ -32,7 +32,7 @@ impl Reading<'_> {
     /// Reads on behind the document, for the checks of the packing.
     fn read_rest(&mut self) -> Result<()> {
         let is_blank = |&b: &u8| b == 0 || b.is_ascii_whitespace();
-        let mut noted = !matches!(self.document.state(), State::Done);
+        let mut noted = self.gave_up;
         loop {
             let content = self.block.content();
             if let (false, Some(at)) = (noted, content.iter().position(|b| !is_blank(b))) {
@@ -41,9 +41,13 @@ impl Reading<'_> {
             }
             self.block.consume(self.block.content().len());
             if !self.block.read(&mut self.source)? {
-                return Ok(());
+                break;
             }
         }
+        if self.source.damage().is_some() {
+            self.document.note(Oddity::CutArchive, self.block.base());
+        }
+        Ok(())
     }
 
     /// The text ends before the document does.

@@ -54,6 +54,7 @@ impl Reading<'_> {
         let offset = self.block.base();
         if self.document.has_trace_events() {
             self.document.note(Oddity::DamagedHeader, offset);
+            self.gave_up = true;
             return Ok(false);
         }
         let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());

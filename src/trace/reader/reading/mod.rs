@@ -26,6 +26,8 @@ struct Reading<'a> {
     block: Block,
     document: Document,
     strict: bool,
+    /// Whether what stands behind the events is damaged, and not read.
+    gave_up: bool,
 }
 
 /// Reads all of `source`, `block_size` bytes at once.
@@ -52,7 +54,8 @@ impl<'a> Reading<'a> {
     /// Reads the first block and checks that it looks like JSON.
     fn start(source: Source<'a>, options: &ReadOptions, block_size: usize) -> Result<Self> {
         let (block, document) = (Block::new(block_size), Document::new());
-        let mut reading = Reading { source, block, document, strict: options.strict };
+        let strict = options.strict;
+        let mut reading = Reading { source, block, document, strict, gave_up: false };
         while reading.block.content().trim_ascii().is_empty()
             && reading.block.read(&mut reading.source)?
         {}
@@ -68,19 +71,21 @@ impl<'a> Reading<'a> {
     fn step(&mut self) -> Result<bool> {
         let walked = self.document.walk(self.block.index());
         self.block.consume(walked.used);
-        let blanks = self.block.content().len() - self.block.content().trim_ascii_start().len();
-        self.block.consume(blanks);
+        self.block.consume(leading_blanks(self.block.content()));
         self.check()?;
         match walked.stop {
             None => Ok(false),
-            Some(Stop::Incomplete) if self.block.content().len() < SUSPICIOUS => {
-                self.block.extend(&mut self.source)
-            }
+            Some(Stop::Incomplete) if self.may_go_on() => self.block.extend(&mut self.source),
             Some(Stop::Incomplete | Stop::Broken) => self.mend(),
             Some(Stop::TooDeep) => Err(self
                 .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
                 .remedy("this is no trace of a profiler")),
         }
+    }
+
+    /// Whether an element that is not complete may only need more text.
+    fn may_go_on(&self) -> bool {
+        self.block.is_part() || self.block.content().len() < SUSPICIOUS
     }
 
     /// Stops at damage under `--strict`, and at the bounds of the columns.
@@ -113,4 +118,11 @@ impl<'a> Reading<'a> {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.source.name(), message).at(Place { offset: self.block.base(), event })
     }
+}
+
+/// How many blanks of JSON stand at the beginning. A form feed is none, though it is one to
+/// `trim_ascii_start`.
+fn leading_blanks(text: &[u8]) -> usize {
+    let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+    text.iter().take_while(is_blank).count()
 }

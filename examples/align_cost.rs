@@ -1,0 +1,173 @@
+//! How the time to align grows with the traces, against the time to read them.
+//!
+//! ```text
+//! cargo run --release --example align_cost -- [MOST_EVENTS]
+//! ```
+//!
+//! The traces are made in memory: training steps of modules, ops, launches and kernels, as many as
+//! are asked for. A trace is aligned against one that is alike (other times), against one in which
+//! every tenth op has another name, and against one that shares no name with it. Times are those of
+//! the processor, the least of three rounds (wall time where the system does not tell it).
+
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
+use std::error::Error;
+use std::fmt::Write;
+use tracetree::trace::ReadOptions;
+use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
+
+/// Sizes that are measured, in events for each trace.
+const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
+
+/// Ops of one layer: a name, and how many kernels it launches.
+const OPS: [(&str, usize); 8] = [
+    ("aten::layer_norm", 1),
+    ("aten::linear", 1),
+    ("aten::view", 0),
+    ("aten::bmm", 1),
+    ("aten::softmax", 2),
+    ("aten::dropout", 1),
+    ("aten::add", 1),
+    ("aten::gelu", 1),
+];
+
+const LAYERS: usize = 24;
+const ROUNDS: usize = 3;
+
+/// How the candidate differs from the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    EveryTenthOp,
+    Everything,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let most = std::env::args().nth(1).map_or(Ok(SIZES[SIZES.len() - 1]), |text| text.parse())?;
+    println!(
+        "| events of each | read both ms | align, alike ms | 10 % changed ms | nothing shared ms |"
+    );
+    println!("|---|---|---|---|---|");
+    for size in SIZES.into_iter().filter(|&size| size <= most) {
+        println!("{}", row(size)?);
+    }
+    Ok(())
+}
+
+fn row(size: usize) -> Result<String, Box<dyn Error>> {
+    let baseline = text(size, 0, Change::Nothing);
+    let mut cells = Vec::new();
+    let mut read = f64::MAX;
+    let mut events = 0;
+    for change in [Change::Nothing, Change::EveryTenthOp, Change::Everything] {
+        let candidate = text(size, 1, change);
+        let texts = PerSide::new(&baseline, &candidate);
+        let read_side = |side: Side| {
+            Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default())
+        };
+        let start = processor_seconds();
+        let traces = PerSide::new(read_side(Side::Baseline)?, read_side(Side::Candidate)?);
+        read = read.min(processor_seconds() - start);
+        events = traces.baseline.len();
+        let trees = traces.as_ref().map(CallTree::build);
+        cells.push(seconds_to_align(trees.as_ref()));
+    }
+    let milliseconds = |seconds: f64| format!("{:.1}", seconds * 1e3);
+    let cells: Vec<String> = cells.into_iter().map(milliseconds).collect();
+    Ok(format!("| {events} | {} | {} |", milliseconds(read), cells.join(" | ")))
+}
+
+fn seconds_to_align(trees: PerSide<&CallTree<'_>>) -> f64 {
+    let round = || {
+        let start = processor_seconds();
+        drop(std::hint::black_box(TraceDiff::new(trees.baseline, trees.candidate)));
+        processor_seconds() - start
+    };
+    (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
+}
+
+/// A trace of about `size` events.
+fn text(size: usize, shift: usize, change: Change) -> String {
+    let mut writer = Writer { text: String::from("["), time: shift, events: 0, ops: 0, change };
+    let mut step = 0;
+    while writer.events < size {
+        writer.step(step);
+        step += 1;
+    }
+    writer.text.push(']');
+    writer.text
+}
+
+/// Events that are written one after the other; the end of an outer one is known in advance.
+struct Writer {
+    text: String,
+    time: usize,
+    events: usize,
+    ops: usize,
+    change: Change,
+}
+
+impl Writer {
+    fn step(&mut self, step: usize) {
+        let length = LAYERS * OPS.len() * 10 + LAYERS;
+        self.host("python_function", &format!("train.py({step}): step"), length);
+        for layer in 0..LAYERS {
+            self.host("python_function", &format!("nn.Module: Layer_{layer}"), OPS.len() * 10);
+            for (op, kernels) in OPS {
+                self.op(op, kernels);
+            }
+            self.time += 1;
+        }
+    }
+
+    fn op(&mut self, op: &str, kernels: usize) {
+        self.ops += 1;
+        let is_other = match self.change {
+            Change::Nothing => false,
+            Change::EveryTenthOp => self.ops.is_multiple_of(10),
+            Change::Everything => true,
+        };
+        let name = if is_other { format!("other::{}", &op[6..]) } else { op.to_owned() };
+        self.host("cpu_op", &name, 9);
+        for kernel in 0..kernels {
+            self.time += 1;
+            let id = self.events;
+            self.event("cuda_runtime", "cudaLaunchKernel", 1, 1, id);
+            self.event("kernel", &format!("{}_kernel_{kernel}", &name[6..]), 2, 2, id);
+        }
+        self.time += 10 - kernels;
+    }
+
+    fn host(&mut self, category: &str, name: &str, duration: usize) {
+        let name = match self.change {
+            Change::Everything => name.replace("Layer", "Block").replace("train", "learn"),
+            Change::Nothing | Change::EveryTenthOp => name.to_owned(),
+        };
+        self.event(category, &name, 1, duration, 0);
+    }
+
+    fn event(&mut self, category: &str, name: &str, thread: u32, duration: usize, id: usize) {
+        let separator = if self.events > 0 { ",\n" } else { "" };
+        let (time, external) = (self.time, self.events);
+        write!(
+            self.text,
+            "{separator}{{\"ph\": \"X\", \"cat\": \"{category}\", \"name\": \"{name}\", \"pid\": 1, \
+             \"tid\": {thread}, \"ts\": {time}, \"dur\": {duration}, \"args\": {{\"External id\": \
+             {external}, \"correlation\": {id}, \"Input Dims\": [[32, 512, 768], [768]]}}}}"
+        )
+        .expect("writing to a string does not fail");
+        self.events += 1;
+    }
+}
+
+/// Processor time of this thread; wall time where `/proc` does not tell it.
+fn processor_seconds() -> f64 {
+    // The account of a running thread is brought up to date when it yields.
+    std::thread::yield_now();
+    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = schedule.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanos.map_or_else(
+        || std::time::UNIX_EPOCH.elapsed().map_or(0.0, |e| e.as_secs_f64()),
+        |n| n / 1e9,
+    )
+}

@@ -1,0 +1,113 @@
+//! What reading a trace costs: time against inflating alone, and the highest memory of the process.
+//!
+//! ```text
+//! cargo run --release --example read_cost -- TRACE.json.gz
+//! ```
+//!
+//! Times are those of the processor, the least of several rounds, in which reading and inflating
+//! alternate (wall time where the system does not tell processor time). The memory is that of the
+//! first read, before anything else is measured, without the 2 to 3 MB of the program itself.
+
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
+use std::error::Error;
+use std::time::Instant;
+use tracetree::trace::{ReadOptions, Trace};
+
+/// Rounds that are measured, but no longer than [`ENOUGH_SECONDS`].
+const ROUNDS: usize = 30;
+
+/// Large files are measured less often.
+const ENOUGH_SECONDS: f64 = 5.0;
+
+/// The buffer that is inflated into when nothing else is done.
+const BUFFER: usize = 256 * 1024;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("give a trace, packed with gzip")?;
+    println!(
+        "| trace | MB | events | read ms | GB/s | inflate ms | ratio | peak MB | bytes per byte |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("{}", row(&path)?);
+    Ok(())
+}
+
+fn row(path: &str) -> Result<String, Box<dyn Error>> {
+    let before = high_water();
+    let trace = Trace::open(path)?;
+    let peak = high_water().saturating_sub(before) as f64;
+    let (events, unpacked) = (trace.len(), trace.unpacked_bytes() as f64);
+    drop(trace);
+    let packed = std::fs::read(path)?;
+    let (mut read, mut inflate) = (f64::MAX, f64::MAX);
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        read = read.min(seconds(|| {
+            Trace::from_reader(path, &packed[..], &ReadOptions::default()).map(drop)
+        })?);
+        inflate = inflate.min(seconds(|| inflate_all(&packed))?);
+        if start.elapsed().as_secs_f64() > ENOUGH_SECONDS {
+            break;
+        }
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    Ok(format!(
+        "| {name} | {:.1} | {events} | {:.1} | {:.2} | {:.1} | {:.1} | {:.1} | {:.3} |",
+        unpacked / 1e6,
+        read * 1e3,
+        unpacked / read / 1e9,
+        inflate * 1e3,
+        read / inflate,
+        peak / 1e6,
+        peak / unpacked,
+    ))
+}
+
+fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<f64, E> {
+    let start = processor_seconds();
+    work()?;
+    Ok(processor_seconds() - start)
+}
+
+/// Processor time of this thread; wall time where `/proc` does not tell it.
+fn processor_seconds() -> f64 {
+    // The account of a running thread is brought up to date when it yields.
+    std::thread::yield_now();
+    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = schedule.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    nanos.map_or_else(
+        || std::time::UNIX_EPOCH.elapsed().map_or(0.0, |e| e.as_secs_f64()),
+        |n| n / 1e9,
+    )
+}
+
+/// The highest memory of the process so far, in bytes; 0 where `/proc` does not tell it.
+fn high_water() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// Inflates one gzip member without looking at what comes out, not even its checksum.
+fn inflate_all(packed: &[u8]) -> Result<(), Box<dyn Error>> {
+    let mut inflate = flate2::Decompress::new(false);
+    let mut out = vec![0; BUFFER];
+    let data = packed.get(header_length(packed)..).ok_or("no gzip file")?;
+    loop {
+        let rest = &data[inflate.total_in() as usize..];
+        match inflate.decompress(rest, &mut out, flate2::FlushDecompress::None)? {
+            flate2::Status::StreamEnd => return Ok(()),
+            flate2::Status::Ok => {}
+            flate2::Status::BufError => return Err("the gzip data are cut off".into()),
+        }
+    }
+}
+
+/// Length of a gzip header with at most a name in it.
+fn header_length(packed: &[u8]) -> usize {
+    let has_name = packed.get(3).is_some_and(|flags| flags & 8 != 0);
+    let name = packed.iter().skip(10).position(|&b| b == 0).map_or(0, |length| length + 1);
+    10 + if has_name { name } else { 0 }
+}

@@ -1,0 +1,141 @@
+//! What each stage of a comparison costs: time, memory, bytes of trace per second.
+//!
+//! ```text
+//! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
+//! ```
+//!
+//! Wall time and processor time are the medians of the rounds; memory is the highest of the process
+//! within the stage, with all that the stages before it keep. Bytes are those of both traces,
+//! unpacked. Where `/proc` does not tell processor time or memory, 0 is printed.
+
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tracetree::report::{Emit, Report, ReportOptions};
+use tracetree::trace::{ReadOptions, read_pair};
+use tracetree::{Analysis, CallTree, PerSide, TraceDiff};
+
+/// Rounds where the command line names no number.
+const ROUNDS: usize = 5;
+
+/// The stages, in order.
+const STAGES: [&str; 6] = ["read", "build", "align", "account", "write tables", "write page"];
+
+/// What one stage cost in one round.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    wall: f64,
+    processor: f64,
+    peak: u64,
+}
+
+/// What one round cost, and what was compared in it.
+struct Round {
+    costs: Vec<Cost>,
+    events: usize,
+    bytes: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [baseline, candidate, rest @ ..] = &args[..] else {
+        return Err("give BASELINE and CANDIDATE".into());
+    };
+    let rounds = rest.first().map_or(Ok(ROUNDS), |number| number.parse())?;
+    let paths = PerSide::new(Path::new(baseline), Path::new(candidate));
+    let folder = std::env::temp_dir().join(format!("tracetree-stages-{}", std::process::id()));
+    let rounds: Result<Vec<Round>, _> = (0..rounds.max(1)).map(|_| round(paths, &folder)).collect();
+    std::fs::remove_dir_all(&folder)?;
+    print_table(&rounds?);
+    Ok(())
+}
+
+fn round(paths: PerSide<&Path>, folder: &Path) -> tracetree::Result<Round> {
+    let mut costs = Vec::new();
+    let options = ReadOptions::default();
+    let traces = measured(&mut costs, || read_pair(paths, PerSide::new(&options, &options)))?;
+    let trees = measured(&mut costs, || {
+        rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate))
+    });
+    let diff = measured(&mut costs, || TraceDiff::new(&trees.0, &trees.1));
+    let analysis = measured(&mut costs, || Analysis::new(&diff));
+    for emits in [vec![], vec![Emit::Html, Emit::Markdown]] {
+        let options = ReportOptions { emits, ..ReportOptions::default() };
+        measured(&mut costs, || Report::with_options(&analysis, options).write(folder))?;
+    }
+    let both = |of: fn(&tracetree::Trace) -> u64| of(&traces.baseline) + of(&traces.candidate);
+    Ok(Round {
+        costs,
+        events: both(|trace| trace.len() as u64) as usize,
+        bytes: both(tracetree::Trace::unpacked_bytes),
+    })
+}
+
+fn measured<T>(costs: &mut Vec<Cost>, work: impl FnOnce() -> T) -> T {
+    forget_peak();
+    let (processor, start) = (processor_seconds(), Instant::now());
+    let result = work();
+    let wall = start.elapsed().as_secs_f64();
+    costs.push(Cost { wall, processor: processor_seconds() - processor, peak: peak() });
+    result
+}
+
+fn print_table(rounds: &[Round]) {
+    let (events, bytes) = (rounds[0].events, rounds[0].bytes as f64);
+    println!("{events} events, {:.1} MB unpacked, {} rounds\n", bytes / 1e6, rounds.len());
+    println!("| stage | wall ms | processor ms | MB/s | peak MB | peak bytes per byte |");
+    println!("|---|---|---|---|---|---|");
+    let mut total = (0.0, 0.0, 0.0f64);
+    for (stage, name) in STAGES.iter().enumerate() {
+        let figures = |of: fn(&Cost) -> f64| median(rounds, stage, of);
+        let wall = figures(|cost| cost.wall);
+        let processor = figures(|cost| cost.processor);
+        let peak = figures(|cost| cost.peak as f64);
+        print_row(name, wall, processor, peak, bytes);
+        total = (total.0 + wall, total.1 + processor, total.2.max(peak));
+    }
+    print_row("all", total.0, total.1, total.2, bytes);
+}
+
+fn print_row(name: &str, wall: f64, processor: f64, peak: f64, bytes: f64) {
+    println!(
+        "| {name} | {:.1} | {:.1} | {:.0} | {:.1} | {:.3} |",
+        wall * 1e3,
+        processor * 1e3,
+        bytes / wall / 1e6,
+        peak / 1e6,
+        peak / bytes
+    );
+}
+
+fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
+    let mut values: Vec<f64> = rounds.iter().map(|round| of(&round.costs[stage])).collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Processor time of all threads of the process.
+fn processor_seconds() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let schedules = tasks.map(|task| task.path().join("schedstat"));
+    let nanos = schedules.filter_map(|path: PathBuf| {
+        std::fs::read_to_string(path).ok()?.split(' ').next()?.parse::<f64>().ok()
+    });
+    nanos.sum::<f64>() / 1e9
+}
+
+/// Sets the highest memory of the process to what it has now.
+fn forget_peak() {
+    // It is only a figure: where the system has no such file, the peak stays that of all stages.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The highest memory of the process, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,51 @@
+//! `--strict` and `--max-unpacked`: how every command reads its traces.
+
+use clap::Args;
+use tracetree::trace::ReadOptions;
+
+#[derive(Args)]
+pub(super) struct ReadingArgs {
+    /// Refuse damaged traces instead of repairing them; in model-diff, exit with 2 when a scenario
+    /// is skipped because a file of it is missing.
+    #[arg(long, global = true)]
+    strict: bool,
+    /// The most that a trace may unpack to (`500MB`, `8GB`); by default 1 GiB and 200 times the
+    /// size of the file.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
+    max_unpacked: Option<u64>,
+}
+
+impl ReadingArgs {
+    pub(super) fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        (options.strict, options.max_unpacked) = (self.strict, self.max_unpacked);
+        options
+    }
+}
+
+/// `500MB`, `1.5GB`, or a number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)];
+    let found = units.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
+    let (number, scale) = found.unwrap_or((text, 1.0));
+    let number: Option<f64> = number.trim().parse().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    number
+        .map(|number| (number * scale) as u64)
+        .ok_or_else(|| format!("`{text}` is no size; write 500MB, 8GB or a number of bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_or_is_in_bytes() {
+        assert_eq!(bytes("500MB"), Ok(500_000_000));
+        assert_eq!(bytes("1.5 GB"), Ok(1_500_000_000));
+        assert_eq!(bytes("4096"), Ok(4096));
+        for text in ["", "GB", "-1GB", "infGB", "five"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

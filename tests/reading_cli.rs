@@ -1,0 +1,74 @@
+//! Damaged, cut and oversized traces on the command line: what is told, what is refused.
+#![cfg(feature = "cli")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
+
+/// A trace with an event that has a trailing comma, and one that is cut off.
+const DAMAGED: &str = r#"{"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1,},
+{"ph": "X", "cat": "cpu_op", "name": "aten::m"#;
+
+fn run(arguments: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    // A program that refuses the input closes the pipe before all of it is written.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    child.wait_with_output().expect("the program ends")
+}
+
+/// The exit code, and what stands on stderr.
+fn told(arguments: &[&str], input: &[u8]) -> (Option<i32>, String) {
+    let output = run(arguments, input);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn info_tells_what_was_repaired_and_how_much_of_the_file_was_read() {
+    let (code, err) = told(&["info", "-"], DAMAGED.as_bytes());
+    assert_eq!(code, Some(0));
+    assert!(err.contains("REPAIRED_JSON 1 × extra comma (first: byte 18, event 0)"), "{err}");
+    assert!(err.contains("TRUNCATED") && err.contains("% of the file"), "{err}");
+    assert_eq!(told(&["info", "-q", "-"], DAMAGED.as_bytes()), (Some(0), String::new()));
+}
+
+#[test]
+fn strict_refuses_damage_in_every_command_that_reads_a_trace() {
+    for arguments in [
+        &["info", "-", "--strict"][..],
+        &["tree", "-", "--strict"],
+        &["--strict", "diff", CNN, "-", "-o", "target/tmp/never-written"],
+        &["uid", CNN, "-", "--baseline", "5", "--strict"],
+        &["explain", CNN, "-", "--baseline", "5", "--strict"],
+    ] {
+        let (code, err) = told(arguments, DAMAGED.as_bytes());
+        assert_eq!(code, Some(2), "{arguments:?}: {err}");
+        assert!(err.contains("byte 18, event 0: extra comma"), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn max_unpacked_bounds_what_is_read() {
+    for arguments in
+        [&["info", CNN, "--max-unpacked", "1KB"][..], &["tree", CNN, "--max-unpacked", "1000"]]
+    {
+        let (code, err) = told(arguments, b"");
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("unpacks to more than 1000 bytes"), "{err}");
+    }
+    assert_eq!(told(&["info", CNN, "--max-unpacked", "100MB"], b"").0, Some(0));
+}
+
+#[test]
+fn text_in_sixteen_bits_is_told() {
+    let text: Vec<u8> = "[{\"ph\": \"X\"}]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let (code, err) = told(&["info", "-"], &[&[0xff, 0xfe], &text[..]].concat());
+    assert_eq!(code, Some(2));
+    assert!(err.contains("UTF-16"), "{err}");
+}

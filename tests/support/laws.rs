@@ -1,0 +1,169 @@
+//! Any bytes → what must hold of a trace read from them, and of its comparison with another.
+//!
+//! The fuzz targets check these laws on bytes that were changed at random, `tests/fuzz_cases.rs` on
+//! the cases kept from them.
+
+use tracetree::diff::{Relation, TraceDiff};
+use tracetree::report::summarise;
+use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
+use tracetree::tree::{CallKind, CallTree};
+use tracetree::{Analysis, PerSide, Side};
+
+/// Text that parts the baseline from the candidate in the bytes of one case.
+const SEPARATOR: &[u8] = b"\n====\n";
+
+/// What is compared with a case that holds one trace: a trace with an event of every kind.
+const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
+
+/// Much less than the bound for files: a case is small.
+fn options() -> ReadOptions {
+    ReadOptions::default().max_unpacked(1 << 22)
+}
+
+/// What a trace says whose packed data are damaged. How much comes out before the damage depends on
+/// how much is unpacked at once.
+const DAMAGED: &str = "the gzip data are";
+
+/// Reading never panics, and depends neither on the size of the blocks nor, but for the refusal of
+/// damage, on `strict`.
+pub fn hold_for_reading(bytes: &[u8]) {
+    let whole = outcome(bytes, &options(), 1 << 16);
+    let in_small_blocks = outcome(bytes, &options(), 600);
+    assert!(in_small_blocks == whole || whole.contains(DAMAGED), "{in_small_blocks}\n{whole}");
+    let strict = outcome(bytes, &options().strict(), 1 << 16);
+    assert!(strict == whole || !strict.starts_with("Trace"), "strict repaired something");
+}
+
+/// All of the trace, or the error, as text.
+fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
+    match Trace::from_reader_in_blocks("t", bytes, options, block_size) {
+        Ok(trace) => {
+            let left_out: u64 = trace.left_out().iter().map(|(_, count)| count).sum();
+            assert_eq!(trace.len() as u64 + left_out, trace.total_events());
+            assert!(trace.events().all(|event| trace.duration(event).0 >= 0));
+            format!("{trace:?}")
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The laws of a comparison, of two traces in `bytes` or of one with itself, with a part of itself,
+/// and with another. Bytes that are no trace have none to keep.
+pub fn hold_for_comparing(bytes: &[u8]) {
+    let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
+    let (first, second) = match at {
+        Some(at) => (&bytes[..at], &bytes[at + SEPARATOR.len()..]),
+        None => (bytes, PARTNER.as_bytes()),
+    };
+    let (Some(baseline), Some(candidate)) = (read(first), read(second)) else { return };
+    let stride = 2 + bytes.len() as u32 % 7;
+    let part = baseline.select(|event| baseline.uid(event).0 % stride != 0);
+    let trees = [&baseline, &candidate, &part].map(CallTree::build);
+    for tree in &trees {
+        hold_for_a_tree(tree);
+        hold_for_identity(tree);
+    }
+    hold_for_a_pair(PerSide::new(&trees[0], &trees[1]));
+    hold_for_a_pair(PerSide::new(&trees[0], &trees[2]));
+}
+
+fn read(bytes: &[u8]) -> Option<Trace> {
+    Trace::from_reader("t", bytes, &options()).ok()
+}
+
+/// Every call but the roots stands in the subtree of its parent; every event is called once at most.
+fn hold_for_a_tree(tree: &CallTree<'_>) {
+    for call in tree.calls() {
+        if let Some(parent) = tree.parent(call) {
+            assert!(tree.is_below(call, parent));
+        }
+        if let Some(event) = tree.event(call) {
+            assert_eq!(tree.call_of(event), Some(call));
+        }
+    }
+    let roots: usize = tree.roots().map(|root| tree.size(root)).sum();
+    assert_eq!(roots, tree.len());
+}
+
+/// A trace against itself has no difference.
+fn hold_for_identity(tree: &CallTree<'_>) {
+    let diff = TraceDiff::new(tree, tree);
+    assert_eq!(diff.differences(), vec![]);
+    for call in tree.calls() {
+        assert_eq!(diff.partner(Side::Baseline, call), Some(call));
+    }
+}
+
+/// What holds for every two trees.
+pub fn hold_for_a_pair(trees: PerSide<&CallTree<'_>>) {
+    let diff = TraceDiff::new(trees.baseline, trees.candidate);
+    let mirrored = TraceDiff::new(trees.candidate, trees.baseline);
+    mirror(&diff, &mirrored);
+    once_in_the_map(&diff);
+    pairs_hang_below_pairs(&diff);
+    let (one, other) = (Analysis::new(&diff), Analysis::new(&mirrored));
+    assert!(one.account().is_exact() && other.account().is_exact());
+    assert_eq!(one.account().difference(), -other.account().difference());
+    all_results_hold_all_time(&one);
+}
+
+/// Every table can be made, and those that add up to the account do.
+fn all_results_hold_all_time(analysis: &Analysis<'_>) {
+    let total = analysis.account().totals.map(|totals| totals.time);
+    let in_layers = Side::BOTH.map(|side| {
+        let rows = analysis.layer_rows(analysis.layer_pairs());
+        rows.iter().map(|row| row.time[side]).sum::<Nanos>()
+    });
+    assert_eq!(in_layers, [total.baseline, total.candidate]);
+    analysis.fusions();
+    analysis.by_kernel();
+    analysis.step_rows();
+    analysis.phase_rows();
+    summarise(analysis);
+}
+
+/// Exchanging the sides exchanges the partners and nothing else.
+fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
+    for side in Side::BOTH {
+        for call in diff.tree(side).calls() {
+            assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
+        }
+    }
+}
+
+/// Every event of both trees stands in the uid map exactly once.
+fn once_in_the_map(diff: &TraceDiff<'_>) {
+    let map = diff.uid_map();
+    for side in Side::BOTH {
+        let tree = diff.tree(side);
+        let of_side = map.iter().filter_map(|pair| match side {
+            Side::Baseline => pair.baseline,
+            Side::Candidate => pair.candidate,
+        });
+        let mut mapped: Vec<Uid> = of_side.collect();
+        let events = tree.calls().filter_map(|call| tree.event(call));
+        let mut uids: Vec<Uid> = events.map(|event| tree.trace().uid(event)).collect();
+        mapped.sort_unstable();
+        uids.sort_unstable();
+        assert_eq!(mapped, uids);
+    }
+}
+
+/// The nearest calls of a kind *same* above a pair are partners; threads may be split.
+fn pairs_hang_below_pairs(diff: &TraceDiff<'_>) {
+    for call in diff.tree(Side::Baseline).calls() {
+        let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
+        if diff.relation(Side::Baseline, call) != Relation::Same {
+            continue;
+        }
+        let above = |side: Side, from| {
+            let tree = diff.tree(side);
+            let common = tree.ancestors(from).find(|&above| diff.relation(side, above).is_common());
+            common.filter(|&above| tree.kind(above) != CallKind::Thread)
+        };
+        let above = (above(Side::Baseline, call), above(Side::Candidate, partner));
+        if let (Some(one), Some(two)) = above {
+            assert_eq!(diff.partner(Side::Baseline, one), Some(two));
+        }
+    }
+}
