@@ -1,7 +1,7 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
 use super::runs;
-use super::sequence::Compare;
+use super::sequence::{Compare, shared_tokens};
 use crate::diff::bags::{Bag, Bags, common};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
@@ -325,22 +325,6 @@ fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64)
         *surplus.entry(token(side.other(), call)).or_default() -= 1;
     }
     lists[side].iter().map(|&call| surplus[&token(side, call)] > 0).collect()
-}
-
-/// Number of tokens that two lists share, as multisets.
-fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
-    let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
-    for &token in a {
-        *counts.entry(token).or_default() += 1;
-    }
-    b.iter()
-        .filter(|token| {
-            counts.get_mut(token).is_some_and(|left| {
-                *left -= 1;
-                *left >= 0
-            })
-        })
-        .count()
 }
 
 fn launches_agree(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {

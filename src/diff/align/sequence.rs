@@ -16,6 +16,7 @@
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
 use super::slide;
+use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
@@ -125,13 +126,45 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
 /// best for all lists: Myers gives up early in long unlike ones, the others need tokens that are
 /// rare.
 fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
-    let methods = [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram];
-    let alignments = methods.map(|method| capture_diff_slices(method, a, b));
-    let equal = |ops: &Vec<DiffOp>| -> usize {
+    let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
         equal.map(|op| op.old_range().len()).sum()
     };
-    alignments.into_iter().rev().max_by_key(equal).unwrap_or_default()
+    let (mut best, most) = (Vec::new(), shared_tokens(a, b));
+    for method in [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram] {
+        if equal(&best) == most {
+            break;
+        }
+        let found = capture_diff_slices(method, a, b);
+        if equal(&found) > equal(&best) {
+            best = found;
+        }
+    }
+    if best.is_empty() {
+        best.push(DiffOp::Replace {
+            old_index: 0,
+            old_len: a.len(),
+            new_index: 0,
+            new_len: b.len(),
+        });
+    }
+    best
+}
+
+/// Number of tokens that two lists share, as multisets.
+pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
+    let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
+    for &token in a {
+        *counts.entry(token).or_default() += 1;
+    }
+    b.iter()
+        .filter(|token| {
+            counts.get_mut(token).is_some_and(|left| {
+                *left -= 1;
+                *left >= 0
+            })
+        })
+        .count()
 }
 
 /// A run of equal tokens, or a block in which the two sides differ.
