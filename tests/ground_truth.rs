@@ -20,17 +20,7 @@ const SEVERAL: f64 = 0.99;
 
 /// Changes that the alignment does not yet meet the goal on, each with what it must not fall
 /// below on any trace of these tests. Raise a floor when the alignment gets better.
-const OPEN: [(&str, f64); 9] = [
-    ("5 % of the ops unwrapped", 0.96),
-    ("5 % of the ops wrapped", 0.89),
-    ("5 % ops inserted", 0.99),
-    ("5 % of the ops renamed", 0.99),
-    ("5 % neighbours swapped", 0.95),
-    ("a third of the steps repeated", 0.82),
-    ("a thread split in two", 0.99),
-    ("several at once", 0.98),
-    ("several on another platform", 0.94),
-];
+const OPEN: [(&str, f64); 1] = [("5 % of the ops unwrapped", 0.991)];
 
 /// One real trace of each kind; `MANIFEST.md` beside them tells what they are.
 const REAL: [&str; 15] = [

@@ -136,11 +136,15 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         let larger = i64::from(x.weight(a).max(y.weight(b)).max(1));
         let arguments = x.arguments[a as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
-        let same_name = self.trees.baseline.name(CallId(a)) == self.trees.candidate.name(CallId(b));
         TOKEN * shared
             + TOKEN * shared / larger
             + if same_arguments { ARGUMENTS } else { 0 }
-            + if same_name { NAME } else { 0 }
+            + self.name_bonus(a, b)
+    }
+
+    fn name_bonus(&self, a: u32, b: u32) -> i64 {
+        let same = self.trees.baseline.name(CallId(a)) == self.trees.candidate.name(CallId(b));
+        if same { NAME } else { 0 }
     }
 
     /// What two calls of different keys share, where at least one of them is new in its list.
@@ -242,7 +246,7 @@ impl Compare for Siblings<'_, '_, '_> {
             return QUERY;
         }
         if x.exact[a as usize] == y.exact[b as usize] {
-            return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT;
+            return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT + self.name_bonus(a, b);
         }
         let worth = match x.is_launch(a) && y.is_launch(b) {
             true => self.score_launch(a, b),
