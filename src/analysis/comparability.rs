@@ -5,9 +5,8 @@
 //! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
 
-use super::layers::Layers;
 use super::robust::median;
-use super::{Analysis, Measure, Phase, Phases, Steps};
+use super::{Analysis, Measure, Phase, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree};
@@ -45,6 +44,10 @@ impl Comparability {
 impl Analysis<'_> {
     /// Checks whether the traces may be compared.
     pub fn comparability(&self) -> Comparability {
+        self.derived.comparability.get_or_init(|| self.check()).clone()
+    }
+
+    fn check(&self) -> Comparability {
         let mut found = Comparability::default();
         self.check_model(&mut found.both);
         self.check_arguments(&mut found.both);
@@ -59,12 +62,7 @@ impl Analysis<'_> {
     fn check_model(&self, notes: &mut Notes) {
         let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
         let layers = PerSide::from_fn(|side| {
-            let tree = self.tree(side);
-            Layers::of(tree, self.measure())
-                .stacks()
-                .iter()
-                .map(|stack| stack.layers.len())
-                .collect()
+            self.layers(side).stacks().iter().map(|stack| stack.layers.len()).collect()
         });
         let hides_modules = |side: Side| {
             let replayed = graph_replay(self.tree(side)).0;
@@ -118,8 +116,8 @@ impl Analysis<'_> {
     }
 
     fn check_tokens_and_steps(&self, notes: &mut Notes) {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
-        let counts = steps.as_ref().map(Steps::len);
+        let steps = PerSide::from_fn(|side| self.steps(side));
+        let counts = steps.map(Steps::len);
         let names = Side::BOTH.map(|side| self.side_name(side));
         notes.add(
             "DIFFERENT_STEP_COUNT",
@@ -178,8 +176,9 @@ impl Analysis<'_> {
                 )
             },
         );
-        let phases = Phases::of(tree);
-        let knows = self.measure().calls(tree).any(|call| phases.phase(call) != Phase::Unknown);
+        let phases = self.phases(side);
+        let mut calls = self.accounted_calls(side).iter();
+        let knows = calls.any(|&call| phases.phase(call) != Phase::Unknown);
         notes.add(
             "NO_PHASE_ANNOTATIONS",
             u64::from(!knows),

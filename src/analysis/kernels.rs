@@ -1,6 +1,6 @@
 //! The accounted events → groups: by kind of work and phase, and by kernel under its op.
 
-use super::{Analysis, Category, CategoryId, Judgement, Phase, Phases, Row, Tally};
+use super::{Analysis, Category, CategoryId, Judgement, Phase, Row, Tally};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -34,7 +34,7 @@ pub struct KernelRow {
 impl Analysis<'_> {
     /// The events by kind of work and phase, most time of both sides first, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
-        let phases = PerSide::from_fn(|side| Phases::of(self.tree(side)));
+        let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
         for (side, event) in self.accounted() {
             let key = (self.category(side, event).id, phases[side].phase(event));

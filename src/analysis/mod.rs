@@ -4,6 +4,7 @@ mod account;
 mod annotations;
 mod categories;
 mod comparability;
+mod derived;
 mod figures;
 mod fusion;
 mod info;
@@ -58,6 +59,7 @@ use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
+use derived::Derived;
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
@@ -71,6 +73,7 @@ pub struct Analysis<'d> {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
+    derived: Derived,
 }
 
 impl<'d> Analysis<'d> {
@@ -104,8 +107,9 @@ impl<'d> Analysis<'d> {
             });
         }
         let categories = CategoryTable::new(diff, measure, &options.categories);
+        let derived = Derived::default();
         let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes };
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes, derived };
         analysis.note_unclassified();
         analysis
     }

@@ -73,13 +73,13 @@ impl Verdicts {
 impl Analysis<'_> {
     /// Judges the total and each site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
-        let counts = steps.as_ref().map(Steps::len);
+        let steps = PerSide::from_fn(|side| self.steps(side));
+        let counts = steps.map(Steps::len);
         let repeats = match counts.baseline.min(counts.candidate) {
             0 | 1 => Repeats::Calls,
             2.. => Repeats::Steps,
         };
-        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let sampler = Sampler { analysis: self, steps, repeats };
         let totals = sampler.total();
         let least = thresholds.least(totals.time);
         let drafts = sampler.sites();
@@ -105,14 +105,14 @@ impl Analysis<'_> {
         count: usize,
         group: impl Fn(Side, CallId) -> usize,
     ) -> Vec<Judgement> {
-        let steps = PerSide::from_fn(|side| Steps::of(self.tree(side)));
+        let steps = PerSide::from_fn(|side| self.steps(side));
         let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
         let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
-        let sampler = Sampler { analysis: self, steps: &steps, repeats };
+        let sampler = Sampler { analysis: self, steps, repeats };
         let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
         let mut drafts = vec![GroupDraft::default(); count];
         for side in Side::BOTH {
-            for call in self.measure().calls(self.tree(side)) {
+            for &call in self.accounted_calls(side) {
                 let row = self.row_index(side, call).expect("accounted calls have a row");
                 let draft = &mut drafts[group(side, call)];
                 draft.calls[side].push(call);
@@ -183,7 +183,7 @@ impl Draft {
 /// Forms the samples of rows.
 struct Sampler<'a> {
     analysis: &'a Analysis<'a>,
-    steps: &'a PerSide<Steps>,
+    steps: PerSide<&'a Steps>,
     repeats: Repeats,
 }
 

@@ -3,7 +3,7 @@
 //! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
 //! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
 
-use crate::analysis::{Analysis, LayerPairs, Phase, Phases, PlacePair, Row, Steps};
+use crate::analysis::{Analysis, LayerPairs, Phase, PlacePair, Row};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -120,7 +120,7 @@ fn row_categories<'a>(analysis: &'a Analysis<'_>) -> PerSide<BTreeMap<CallId, &'
 
 /// Positions of steps, which pair the steps of both traces.
 fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
-    let steps = PerSide::from_fn(|side| Steps::of(analysis.tree(side)));
+    let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
@@ -130,7 +130,7 @@ fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
 }
 
 fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
-    let phases = PerSide::from_fn(|side| Phases::of(analysis.tree(side)));
+    let phases = PerSide::from_fn(|side| analysis.phases(side));
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
         let rank = Phase::ALL.iter().position(|&known| known == phase);
@@ -139,10 +139,10 @@ fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
 }
 
 fn layers<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
-    let pairs = LayerPairs::of(analysis);
+    let pairs = analysis.layer_pairs();
     Box::new(move |side, call| {
         let rank = pairs.place_of(side, call);
-        Value { rank, text: layer_name(&pairs, pairs.places()[rank]) }
+        Value { rank, text: layer_name(pairs, pairs.places()[rank]) }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::csv_table::{CsvTable, optional_ratio};
 use super::figure_cells::presence;
-use crate::analysis::{Analysis, LayerPairs, Spread, ratio};
+use crate::analysis::{Analysis, Spread, ratio};
 use crate::side::{PerSide, Side};
 use std::io::{self, Write};
 
@@ -30,9 +30,9 @@ const COLUMNS: [&str; 20] = [
 ];
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let pairs = LayerPairs::of(analysis);
+    let pairs = analysis.layer_pairs();
     let mut table = CsvTable::new(out, &COLUMNS)?;
-    for row in analysis.layer_op_rows(&pairs) {
+    for row in analysis.layer_op_rows(pairs) {
         let mut cells = vec![
             pairs.stack_name(row.place),
             row.place.label().to_owned(),

@@ -2,7 +2,7 @@
 
 use super::csv_table::{CsvTable, optional_ratio};
 use super::figure_cells::{presence, verdict_cells};
-use crate::analysis::{Analysis, LayerPairs, PlacePair};
+use crate::analysis::{Analysis, PlacePair};
 use crate::side::Side;
 use std::io::{self, Write};
 
@@ -29,9 +29,9 @@ const COLUMNS: [&str; 19] = [
 ];
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let pairs = LayerPairs::of(analysis);
+    let pairs = analysis.layer_pairs();
     let mut table = CsvTable::new(out, &COLUMNS)?;
-    for row in analysis.layer_rows(&pairs) {
+    for row in analysis.layer_rows(pairs) {
         let [layer1, layer2] = positions(row.place);
         let [verdict, p, q] = verdict_cells(&row.judgement);
         table.row(&[

@@ -88,15 +88,23 @@ pub struct Layers {
 impl Layers {
     /// Finds the layers, and the place of each call.
     pub fn of(tree: &CallTree<'_>, measure: Measure) -> Layers {
+        Layers::in_steps(tree, measure, &Steps::of(tree))
+    }
+
+    /// The same with the steps of the tree.
+    pub(in crate::analysis) fn in_steps(
+        tree: &CallTree<'_>,
+        measure: Measure,
+        steps: &Steps,
+    ) -> Layers {
         let found = stacks::find(tree, measure);
-        let steps = Steps::of(tree);
         let layered = layered(tree, &found);
-        let extents = Extents::new(tree, &steps, &found);
+        let extents = Extents::new(tree, steps, &found);
         let of_calls = tree
             .calls()
             .map(|call| match layered[call.index()] {
                 Some(layer) => LayerPlace::Layer(layer),
-                None => extents.place(tree, &steps, call),
+                None => extents.place(tree, steps, call),
             })
             .collect();
         Layers { stacks: found.into_iter().map(|found| found.stack).collect(), of_calls }

@@ -1,6 +1,6 @@
 //! Times of two traces → one clock, on which their first paired step starts at the same moment.
 
-use crate::analysis::{Analysis, Steps};
+use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -28,7 +28,7 @@ impl Clock {
 /// The moment of each side that is laid upon the other's.
 fn anchors(analysis: &Analysis<'_>) -> PerSide<Nanos> {
     let steps = PerSide::from_fn(|side| {
-        Steps::of(analysis.tree(side)).spans().first().map(|step| step.start)
+        analysis.steps(side).spans().first().map(|step| step.start)
     });
     if let (Some(baseline), Some(candidate)) = (steps.baseline, steps.candidate) {
         return PerSide::new(baseline, candidate);
