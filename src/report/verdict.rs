@@ -48,10 +48,10 @@ pub fn evidence(verdict: &VerdictSummary) -> String {
         1 => "1 place changed".to_owned(),
         changes => format!("{changes} places changed"),
     };
-    format!(
-        "{} ({} and {} steps{chance}); {places}",
-        verdict.total.replace('_', " "),
-        verdict.steps_trace1,
-        verdict.steps_trace2,
-    )
+    let steps = match (verdict.steps_trace1, verdict.steps_trace2) {
+        (0, 0) => "no steps".to_owned(),
+        (1, 1) => "1 step each".to_owned(),
+        (one, two) => format!("{one} and {two} steps"),
+    };
+    format!("{} ({steps}{chance}); {places}", verdict.total.replace('_', " "))
 }
