@@ -2,7 +2,7 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Comparability, LayerPairs, Layers, Phases, Steps};
+use super::{Analysis, Comparability, LayerPairs, Layers, Phases, Steps, Verdicts};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::sync::OnceLock;
@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 pub(super) struct Derived {
     accounted: PerSide<OnceLock<Vec<CallId>>>,
     pub(super) comparability: OnceLock<Comparability>,
+    pub(super) verdicts: OnceLock<Verdicts>,
     steps: PerSide<OnceLock<Steps>>,
     phases: PerSide<OnceLock<Phases>>,
     layers: PerSide<OnceLock<Layers>>,

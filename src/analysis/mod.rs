@@ -118,6 +118,7 @@ impl<'d> Analysis<'d> {
     #[must_use]
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.options.thresholds = thresholds;
+        self.derived.verdicts = std::sync::OnceLock::new();
         self
     }
 

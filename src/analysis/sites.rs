@@ -1,15 +1,17 @@
 //! [`Analysis`] → where in the program time changed: its rows by op, arguments and module, judged.
 //!
-//! A site is one place of the program: the rows of one name, with one set of arguments, in one
-//! module. Its repeats are the steps where both traces have at least two of them, so that a site is
+//! A site is an op of the program: the rows of one name, with one set of arguments, in one module;
+//! backward work belongs to the module of its forward op. The sites of one module are one place. The
+//! repeats of a site are the steps where both traces have at least two of them, so that a site is
 //! the work of one module instance; else they are its calls, and modules of one class are one site.
 
 use super::verdict::{Judgement, Question, Thresholds, Work, judge};
 use super::{Analysis, Measure, Row, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::CallId;
-use std::collections::BTreeMap;
+use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the repeats of a verdict are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,9 +70,33 @@ impl Verdicts {
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.judgement.verdict.is_change())
     }
+
+    /// Number of places that changed: modules with a change, and changes outside of all modules.
+    pub fn changed_places(&self) -> usize {
+        let (inside, outside): (Vec<&Site>, Vec<&Site>) =
+            self.changes().partition(|site| site.has_module());
+        inside.iter().map(|site| site.place()).collect::<BTreeSet<_>>().len() + outside.len()
+    }
+}
+
+impl Site {
+    fn has_module(&self) -> bool {
+        !self.place().is_empty()
+    }
+
+    /// The module, by the baseline's name where it has one.
+    fn place(&self) -> &str {
+        let PerSide { baseline, candidate } = &self.module;
+        if baseline.is_empty() { candidate } else { baseline }
+    }
 }
 
 impl Analysis<'_> {
+    /// The verdicts with the thresholds of the analysis.
+    pub fn judged(&self) -> &Verdicts {
+        self.derived.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
+    }
+
     /// Judges the total and each site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
         let steps = PerSide::from_fn(|side| self.steps(side));
@@ -203,12 +229,13 @@ impl Sampler<'_> {
     }
 
     fn sites(&self) -> Vec<Draft> {
+        let forward = PerSide::from_fn(|side| forward_ops(self.analysis.tree(side)));
         let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, row) in self.analysis.rows().iter().enumerate() {
             let key = (
                 self.analysis.row_name(row),
                 self.analysis.argument_texts(row),
-                Side::BOTH.map(|side| self.module(row, side)),
+                Side::BOTH.map(|side| self.module(row, side, &forward[side])),
             );
             groups.entry(key).or_default().push(at);
         }
@@ -244,9 +271,14 @@ impl Sampler<'_> {
         }
     }
 
-    fn module(&self, row: &Row, side: Side) -> String {
+    fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> String {
         let tree = self.analysis.tree(side);
-        let module = row.calls[side].and_then(|call| tree.module(call));
+        let forward_of = |call| {
+            let mut above = std::iter::once(call).chain(tree.ancestors(call));
+            above.find_map(|call| forward.get(&call).copied())
+        };
+        let module = row.calls[side]
+            .and_then(|call| tree.module(call).or_else(|| tree.module(forward_of(call)?)));
         let name = module.map_or("", |module| tree.name(module));
         let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
         match (self.repeats, name.rsplit_once('_')) {
@@ -318,6 +350,11 @@ fn explained(time: PerSide<Nanos>, changed: PerSide<Nanos>) -> Work {
         true => Work::Changed,
         false => Work::Same,
     }
+}
+
+/// The forward op of each outermost backward op.
+fn forward_ops(tree: &CallTree<'_>) -> FxHashMap<CallId, CallId> {
+    tree.backward_links().into_iter().map(|(forward, backward)| (backward, forward)).collect()
 }
 
 fn sum(rows: &[&Row], side: Side) -> Nanos {
