@@ -213,3 +213,29 @@ fn a_larger_convolution_is_the_change_and_the_only_one() {
             .map(|(name, module)| (name.to_owned(), module.to_owned(), Verdict::Slower));
     assert_eq!(found, expected);
 }
+
+/// A trace of this many equal steps.
+fn equal_steps(count: u32) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for number in 0..count {
+                t.step(number, |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                    t.op("aten::relu", |t| t.kernel("relu", 50.0));
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn another_number_of_steps_is_no_change_of_the_work() {
+    for counts in [(1, 2), (2, 3), (4, 2)] {
+        compare_texts(&PerSide::new(equal_steps(counts.0), equal_steps(counts.1)), |analysis| {
+            assert_eq!(analysis.judged().changed_places(), 0, "{counts:?}");
+            assert_eq!(analysis.judged().total.verdict, Verdict::Similar, "{counts:?}");
+            let sentence = tracetree::report::verdict(analysis);
+            assert!(sentence.contains("per step 150.000 us → 150.000 us (1.00x)"), "{sentence}");
+        });
+    }
+}

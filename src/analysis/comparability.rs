@@ -125,7 +125,7 @@ impl Analysis<'_> {
             "totals are of all steps; read the per-step columns, or choose steps with --steps",
             || {
                 let [a, b] = names;
-                format!("{a} has {} steps, {b} has {}", counts.baseline, counts.candidate)
+                format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate)
             },
         );
         let tokens = steps.as_ref().map(|steps| {

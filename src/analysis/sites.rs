@@ -267,8 +267,27 @@ impl Sampler<'_> {
             first_row: at[0],
             row_count: at.len() as u64,
             time: PerSide::from_fn(|side| sum(&rows, side)),
-            question: Question { samples, time: self.per_repeat(&rows), work },
+            question: Question { samples, time: self.judged_time(&rows, work), work },
         }
+    }
+
+    /// The time that is judged: none where the work is one-sided only because one side has more
+    /// steps.
+    fn judged_time(&self, rows: &[&Row], work: Work) -> PerSide<Nanos> {
+        match work == Work::OneSided && self.is_of_surplus_steps(rows) {
+            true => PerSide::default(),
+            false => self.per_repeat(rows),
+        }
+    }
+
+    /// Whether rows have work in at most as many steps as their side has more than the other.
+    fn is_of_surplus_steps(&self, rows: &[&Row]) -> bool {
+        let counts = self.steps.map(Steps::len);
+        Side::BOTH.into_iter().any(|side| {
+            let surplus = counts[side].saturating_sub(counts[side.other()]);
+            let busy = self.by_step(rows, side).into_iter().filter(|&time| time > 0.0).count();
+            counts[side.other()] > 0 && (1..=surplus).contains(&busy)
+        })
     }
 
     fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> String {
@@ -330,12 +349,13 @@ impl Sampler<'_> {
         self.normalised(PerSide::from_fn(|side| sum(rows, side)))
     }
 
-    /// The whole time; per step where steps are the repeats.
+    /// The whole time; per step where both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
-        PerSide::from_fn(|side| match self.repeats {
-            Repeats::Steps => Nanos(time[side].0 / self.steps[side].len().max(1) as i64),
-            Repeats::Calls => time[side],
-        })
+        let counts = self.steps.map(|steps| steps.len() as i64);
+        match counts.baseline.min(counts.candidate) > 0 {
+            true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
+            false => time,
+        }
     }
 }
 
