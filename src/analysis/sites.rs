@@ -135,7 +135,7 @@ impl Analysis<'_> {
         let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
         let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
         let sampler = Sampler { analysis: self, steps, repeats };
-        let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
+        let works: Vec<Work> = self.rows().iter().map(|row| sampler.judged_work(row)).collect();
         let mut drafts = vec![GroupDraft::default(); count];
         for side in Side::BOTH {
             for &call in self.accounted_calls(side) {
@@ -170,7 +170,7 @@ impl GroupDraft {
         let is_empty = |side: Side| self.calls[side].is_empty();
         let work = match is_empty(Side::Baseline) || is_empty(Side::Candidate) {
             true => Work::OneSided,
-            false => explained(time, self.changed),
+            false => explained(sampler.normalised(time), sampler.normalised(self.changed)),
         };
         Question {
             samples: PerSide::from_fn(|side| match sampler.repeats {
@@ -222,9 +222,8 @@ impl Sampler<'_> {
             Repeats::Calls => PerSide::from_fn(|side| vec![sum(&rows, side).as_micros()]),
         };
         let other: Vec<&Row> =
-            rows.iter().copied().filter(|row| self.work(row) != Work::Same).collect();
-        let of = |rows: &[&Row]| PerSide::from_fn(|side| sum(rows, side));
-        let work = explained(of(&rows), of(&other));
+            rows.iter().copied().filter(|row| self.judged_work(row) != Work::Same).collect();
+        let work = explained(self.per_repeat(&rows), self.per_repeat(&other));
         Question { samples, time: self.per_repeat(&rows), work }
     }
 
@@ -255,11 +254,12 @@ impl Sampler<'_> {
             Repeats::Steps => self.by_step(&rows, side),
             Repeats::Calls => by_call(&rows, side),
         });
-        let work = rows.iter().map(|row| self.work(row)).max().unwrap_or(Work::Same);
+        let work = rows.iter().map(|row| self.judged_work(row)).max().unwrap_or(Work::Same);
         let has = PerSide::from_fn(|side| rows.iter().any(|row| !row.events[side].is_empty()));
         let work = match (work, has.baseline && has.candidate) {
+            (_, false) => Work::OneSided,
             (Work::OneSided, true) => Work::Changed,
-            (work, _) => work,
+            (work, true) => work,
         };
         Draft {
             name,
@@ -268,6 +268,14 @@ impl Sampler<'_> {
             row_count: at.len() as u64,
             time: PerSide::from_fn(|side| sum(&rows, side)),
             question: Question { samples, time: self.judged_time(&rows, work), work },
+        }
+    }
+
+    /// What both sides of a row did, as far as it says something about the work of a step.
+    fn judged_work(&self, row: &Row) -> Work {
+        match self.work(row) {
+            Work::OneSided if self.is_of_surplus_steps(&[row]) => Work::Same,
+            work @ (Work::OneSided | Work::Changed | Work::Same) => work,
         }
     }
 
@@ -285,8 +293,11 @@ impl Sampler<'_> {
         let counts = self.steps.map(Steps::len);
         Side::BOTH.into_iter().any(|side| {
             let surplus = counts[side].saturating_sub(counts[side.other()]);
+            if surplus == 0 || counts[side.other()] == 0 {
+                return false;
+            }
             let busy = self.by_step(rows, side).into_iter().filter(|&time| time > 0.0).count();
-            counts[side.other()] > 0 && (1..=surplus).contains(&busy)
+            (1..=surplus).contains(&busy)
         })
     }
 
