@@ -205,8 +205,37 @@ fn a_second_run_of_the_same_program_is_no_change() {
 fn a_larger_convolution_is_the_change_and_the_only_one() {
     let names = ["cpu/cnn.pt.trace.json.gz", "cpu/cnn_conv5x5.pt.trace.json.gz"];
     let [Some(one), Some(two)] = names.map(traces::real) else { return };
-    let found = changes(PerSide::new(one, two));
-    let expected = [("aten::mkldnn_convolution", "Conv2d_1"), ("aten::convolution_backward", "")]
-        .map(|(name, module)| (name.to_owned(), module.to_owned(), Verdict::Slower));
+    let pair = PerSide::new(one, two);
+    compare_files(pair.as_ref(), |analysis| assert_eq!(analysis.judged().changed_places(), 1));
+    let found = changes(pair);
+    let expected =
+        [("aten::mkldnn_convolution", "Conv2d_1"), ("aten::convolution_backward", "Conv2d_1")]
+            .map(|(name, module)| (name.to_owned(), module.to_owned(), Verdict::Slower));
     assert_eq!(found, expected);
+}
+
+/// A trace of this many equal steps.
+fn equal_steps(count: u32) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for number in 0..count {
+                t.step(number, |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                    t.op("aten::relu", |t| t.kernel("relu", 50.0));
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn another_number_of_steps_is_no_change_of_the_work() {
+    for counts in [(1, 2), (2, 3), (4, 2)] {
+        compare_texts(&PerSide::new(equal_steps(counts.0), equal_steps(counts.1)), |analysis| {
+            assert_eq!(analysis.judged().changed_places(), 0, "{counts:?}");
+            assert_eq!(analysis.judged().total.verdict, Verdict::Similar, "{counts:?}");
+            let sentence = tracetree::report::verdict(analysis);
+            assert!(sentence.contains("per step 150.000 us → 150.000 us (1.00x)"), "{sentence}");
+        });
+    }
 }

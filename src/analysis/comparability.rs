@@ -55,11 +55,15 @@ impl Comparability {
 }
 
 impl Analysis<'_> {
+    /// Whether the traces may be compared.
+    pub fn comparability(&self) -> &Comparability {
+        self.derived.comparability.get_or_init(|| Comparability::of(self))
+    }
+
     fn check_model(&self, notes: &mut Notes) {
         let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
         let layers = PerSide::from_fn(|side| {
-            let layers = self.layer_pairs().layers(side);
-            layers.stacks().iter().map(|stack| stack.layers.len()).collect()
+            self.layers(side).stacks().iter().map(|stack| stack.layers.len()).collect()
         });
         let hides_modules = |side: Side| {
             let replayed = graph_replay(self.tree(side)).0;
@@ -113,8 +117,8 @@ impl Analysis<'_> {
     }
 
     fn check_tokens_and_steps(&self, notes: &mut Notes) {
-        let steps = self.steps();
-        let counts = steps.as_ref().map(Steps::len);
+        let steps = PerSide::from_fn(|side| self.steps(side));
+        let counts = steps.map(Steps::len);
         let names = Side::BOTH.map(|side| self.side_name(side));
         notes.add(
             "DIFFERENT_STEP_COUNT",
@@ -122,7 +126,7 @@ impl Analysis<'_> {
             "totals are of all steps; read the per-step columns, or choose steps with --steps",
             || {
                 let [a, b] = names;
-                format!("{a} has {} steps, {b} has {}", counts.baseline, counts.candidate)
+                format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate)
             },
         );
         let tokens = steps.as_ref().map(|steps| {
@@ -173,8 +177,9 @@ impl Analysis<'_> {
                 )
             },
         );
-        let phases = &self.phases()[side];
-        let knows = self.measure().calls(tree).any(|call| phases.phase(call) != Phase::Unknown);
+        let phases = self.phases(side);
+        let mut calls = self.accounted_calls(side).iter();
+        let knows = calls.any(|&call| phases.phase(call) != Phase::Unknown);
         notes.add(
             "NO_PHASE_ANNOTATIONS",
             u64::from(!knows),

@@ -97,9 +97,9 @@ impl Analysis<'_> {
     /// The steps of both sides, paired by position, then the work outside of them. The times add
     /// up to the account on both sides.
     pub fn step_rows(&self) -> Vec<StepRow> {
-        let steps = self.steps();
+        let steps = PerSide::from_fn(|side| self.steps(side));
         let count = steps.baseline.len().max(steps.candidate.len());
-        let figures = PerSide::from_fn(|side| self.step_figures(side, &steps[side], count));
+        let figures = PerSide::from_fn(|side| self.step_figures(side, steps[side], count));
         let places = (0..count as u32)
             .map(|at| StepPlace::Step(StepId(at)))
             .chain([StepPlace::Outside, StepPlace::NotCaptured]);
@@ -107,7 +107,7 @@ impl Analysis<'_> {
             .enumerate()
             .map(|(at, place)| StepRow {
                 place,
-                steps: PerSide::from_fn(|side| self.step_text(side, &steps[side], place)),
+                steps: PerSide::from_fn(|side| self.step_text(side, steps[side], place)),
                 figures: PerSide::from_fn(|side| figures[side][at]),
             })
             .filter(|row| is_step(row) || Side::BOTH.iter().any(|&s| has_any(&row.figures[s])))
@@ -117,8 +117,8 @@ impl Analysis<'_> {
     /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
     /// account on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
-        let phases = self.phases();
-        let figures = PerSide::from_fn(|side| self.phase_figures(side, &phases[side]));
+        let phases = PerSide::from_fn(|side| self.phases(side));
+        let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));
         let judged =
             self.judge_groups(Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
         Phase::ALL
@@ -148,7 +148,7 @@ impl Analysis<'_> {
     }
 
     fn phase_figures(&self, side: Side, phases: &Phases) -> Vec<Figures> {
-        let steps = &self.steps()[side];
+        let steps = self.steps(side);
         let group = |call: CallId| phases.phase(call) as usize;
         let mut figures = self.group_figures(side, steps, Phase::ALL.len(), group);
         for (at, figures) in figures.iter_mut().enumerate() {
@@ -173,7 +173,7 @@ impl Analysis<'_> {
         let mut figures = vec![Figures::default(); count];
         let mut occupied = Vec::new();
         let mut launches: Vec<(usize, CallId)> = Vec::new();
-        for call in self.measure().calls(tree) {
+        for &call in self.accounted_calls(side) {
             let event = tree.event(call).expect("accounted calls are events");
             let at = group(call);
             let activity = activity(tree.trace(), event);

@@ -34,7 +34,7 @@ pub struct KernelRow {
 impl Analysis<'_> {
     /// The events by kind of work and phase, most time of both sides first, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
-        let phases = self.phases();
+        let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
         for (side, event) in self.accounted() {
             let key = (self.category(side, event).id, phases[side].phase(event));

@@ -4,8 +4,8 @@ mod account;
 mod annotations;
 mod categories;
 mod comparability;
+mod derived;
 mod figures;
-mod found;
 mod fusion;
 mod info;
 mod intervals;
@@ -59,6 +59,7 @@ use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
+use derived::Derived;
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
@@ -72,7 +73,7 @@ pub struct Analysis<'d> {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
-    found: found::Found,
+    derived: Derived,
 }
 
 impl<'d> Analysis<'d> {
@@ -106,9 +107,9 @@ impl<'d> Analysis<'d> {
             });
         }
         let categories = CategoryTable::new(diff, measure, &options.categories);
-        let found = found::Found::default();
+        let derived = Derived::default();
         let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes, found };
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes, derived };
         analysis.note_unclassified();
         analysis
     }
@@ -117,7 +118,7 @@ impl<'d> Analysis<'d> {
     #[must_use]
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.options.thresholds = thresholds;
-        self.found.forget_verdicts();
+        self.derived.verdicts = std::sync::OnceLock::new();
         self
     }
 

@@ -1,15 +1,17 @@
 //! [`Analysis`] → where in the program time changed: its rows by op, arguments and module, judged.
 //!
-//! A site is one place of the program: the rows of one name, with one set of arguments, in one
-//! module. Its repeats are the steps where both traces have at least two of them, so that a site is
+//! A site is an op of the program: the rows of one name, with one set of arguments, in one module;
+//! backward work belongs to the module of its forward op. The sites of one module are one place. The
+//! repeats of a site are the steps where both traces have at least two of them, so that a site is
 //! the work of one module instance; else they are its calls, and modules of one class are one site.
 
 use super::verdict::{Judgement, Question, Thresholds, Work, judge};
 use super::{Analysis, Measure, Row, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::CallId;
-use std::collections::BTreeMap;
+use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the repeats of a verdict are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,13 +70,37 @@ impl Verdicts {
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.judgement.verdict.is_change())
     }
+
+    /// Number of places that changed: modules with a change, and changes outside of all modules.
+    pub fn changed_places(&self) -> usize {
+        let (inside, outside): (Vec<&Site>, Vec<&Site>) =
+            self.changes().partition(|site| site.has_module());
+        inside.iter().map(|site| site.place()).collect::<BTreeSet<_>>().len() + outside.len()
+    }
+}
+
+impl Site {
+    fn has_module(&self) -> bool {
+        !self.place().is_empty()
+    }
+
+    /// The module, by the baseline's name where it has one.
+    fn place(&self) -> &str {
+        let PerSide { baseline, candidate } = &self.module;
+        if baseline.is_empty() { candidate } else { baseline }
+    }
 }
 
 impl Analysis<'_> {
+    /// The verdicts with the thresholds of the analysis.
+    pub fn judged(&self) -> &Verdicts {
+        self.derived.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
+    }
+
     /// Judges the total and each site.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
-        let steps = self.steps();
-        let counts = steps.as_ref().map(Steps::len);
+        let steps = PerSide::from_fn(|side| self.steps(side));
+        let counts = steps.map(Steps::len);
         let repeats = match counts.baseline.min(counts.candidate) {
             0 | 1 => Repeats::Calls,
             2.. => Repeats::Steps,
@@ -105,14 +131,14 @@ impl Analysis<'_> {
         count: usize,
         group: impl Fn(Side, CallId) -> usize,
     ) -> Vec<Judgement> {
-        let steps = self.steps();
+        let steps = PerSide::from_fn(|side| self.steps(side));
         let by_step = steps.baseline.len().min(steps.candidate.len()) > 1;
         let repeats = if by_step { Repeats::Steps } else { Repeats::Calls };
         let sampler = Sampler { analysis: self, steps, repeats };
-        let works: Vec<Work> = self.rows().iter().map(|row| sampler.work(row)).collect();
+        let works: Vec<Work> = self.rows().iter().map(|row| sampler.judged_work(row)).collect();
         let mut drafts = vec![GroupDraft::default(); count];
         for side in Side::BOTH {
-            for call in self.measure().calls(self.tree(side)) {
+            for &call in self.accounted_calls(side) {
                 let row = self.row_index(side, call).expect("accounted calls have a row");
                 let draft = &mut drafts[group(side, call)];
                 draft.calls[side].push(call);
@@ -144,7 +170,7 @@ impl GroupDraft {
         let is_empty = |side: Side| self.calls[side].is_empty();
         let work = match is_empty(Side::Baseline) || is_empty(Side::Candidate) {
             true => Work::OneSided,
-            false => explained(time, self.changed),
+            false => explained(sampler.normalised(time), sampler.normalised(self.changed)),
         };
         Question {
             samples: PerSide::from_fn(|side| match sampler.repeats {
@@ -183,7 +209,7 @@ impl Draft {
 /// Forms the samples of rows.
 struct Sampler<'a> {
     analysis: &'a Analysis<'a>,
-    steps: &'a PerSide<Steps>,
+    steps: PerSide<&'a Steps>,
     repeats: Repeats,
 }
 
@@ -196,19 +222,19 @@ impl Sampler<'_> {
             Repeats::Calls => PerSide::from_fn(|side| vec![sum(&rows, side).as_micros()]),
         };
         let other: Vec<&Row> =
-            rows.iter().copied().filter(|row| self.work(row) != Work::Same).collect();
-        let of = |rows: &[&Row]| PerSide::from_fn(|side| sum(rows, side));
-        let work = explained(of(&rows), of(&other));
+            rows.iter().copied().filter(|row| self.judged_work(row) != Work::Same).collect();
+        let work = explained(self.per_repeat(&rows), self.per_repeat(&other));
         Question { samples, time: self.per_repeat(&rows), work }
     }
 
     fn sites(&self) -> Vec<Draft> {
+        let forward = PerSide::from_fn(|side| forward_ops(self.analysis.tree(side)));
         let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, row) in self.analysis.rows().iter().enumerate() {
             let key = (
                 self.analysis.row_name(row),
                 self.analysis.argument_texts(row),
-                Side::BOTH.map(|side| self.module(row, side)),
+                Side::BOTH.map(|side| self.module(row, side, &forward[side])),
             );
             groups.entry(key).or_default().push(at);
         }
@@ -228,11 +254,12 @@ impl Sampler<'_> {
             Repeats::Steps => self.by_step(&rows, side),
             Repeats::Calls => by_call(&rows, side),
         });
-        let work = rows.iter().map(|row| self.work(row)).max().unwrap_or(Work::Same);
+        let work = rows.iter().map(|row| self.judged_work(row)).max().unwrap_or(Work::Same);
         let has = PerSide::from_fn(|side| rows.iter().any(|row| !row.events[side].is_empty()));
         let work = match (work, has.baseline && has.candidate) {
+            (_, false) => Work::OneSided,
             (Work::OneSided, true) => Work::Changed,
-            (work, _) => work,
+            (work, true) => work,
         };
         Draft {
             name,
@@ -240,13 +267,48 @@ impl Sampler<'_> {
             first_row: at[0],
             row_count: at.len() as u64,
             time: PerSide::from_fn(|side| sum(&rows, side)),
-            question: Question { samples, time: self.per_repeat(&rows), work },
+            question: Question { samples, time: self.judged_time(&rows, work), work },
         }
     }
 
-    fn module(&self, row: &Row, side: Side) -> String {
+    /// What both sides of a row did, as far as it says something about the work of a step.
+    fn judged_work(&self, row: &Row) -> Work {
+        match self.work(row) {
+            Work::OneSided if self.is_of_surplus_steps(&[row]) => Work::Same,
+            work @ (Work::OneSided | Work::Changed | Work::Same) => work,
+        }
+    }
+
+    /// The time that is judged: none where the work is one-sided only because one side has more
+    /// steps.
+    fn judged_time(&self, rows: &[&Row], work: Work) -> PerSide<Nanos> {
+        match work == Work::OneSided && self.is_of_surplus_steps(rows) {
+            true => PerSide::default(),
+            false => self.per_repeat(rows),
+        }
+    }
+
+    /// Whether rows have work in at most as many steps as their side has more than the other.
+    fn is_of_surplus_steps(&self, rows: &[&Row]) -> bool {
+        let counts = self.steps.map(Steps::len);
+        Side::BOTH.into_iter().any(|side| {
+            let surplus = counts[side].saturating_sub(counts[side.other()]);
+            if surplus == 0 || counts[side.other()] == 0 {
+                return false;
+            }
+            let busy = self.by_step(rows, side).into_iter().filter(|&time| time > 0.0).count();
+            (1..=surplus).contains(&busy)
+        })
+    }
+
+    fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> String {
         let tree = self.analysis.tree(side);
-        let module = row.calls[side].and_then(|call| tree.module(call));
+        let forward_of = |call| {
+            let mut above = std::iter::once(call).chain(tree.ancestors(call));
+            above.find_map(|call| forward.get(&call).copied())
+        };
+        let module = row.calls[side]
+            .and_then(|call| tree.module(call).or_else(|| tree.module(forward_of(call)?)));
         let name = module.map_or("", |module| tree.name(module));
         let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
         match (self.repeats, name.rsplit_once('_')) {
@@ -298,12 +360,13 @@ impl Sampler<'_> {
         self.normalised(PerSide::from_fn(|side| sum(rows, side)))
     }
 
-    /// The whole time; per step where steps are the repeats.
+    /// The whole time; per step where both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
-        PerSide::from_fn(|side| match self.repeats {
-            Repeats::Steps => Nanos(time[side].0 / self.steps[side].len().max(1) as i64),
-            Repeats::Calls => time[side],
-        })
+        let counts = self.steps.map(|steps| steps.len() as i64);
+        match counts.baseline.min(counts.candidate) > 0 {
+            true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
+            false => time,
+        }
     }
 }
 
@@ -318,6 +381,11 @@ fn explained(time: PerSide<Nanos>, changed: PerSide<Nanos>) -> Work {
         true => Work::Changed,
         false => Work::Same,
     }
+}
+
+/// The forward op of each outermost backward op.
+fn forward_ops(tree: &CallTree<'_>) -> FxHashMap<CallId, CallId> {
+    tree.backward_links().into_iter().map(|(forward, backward)| (backward, forward)).collect()
 }
 
 fn sum(rows: &[&Row], side: Side) -> Nanos {

@@ -120,7 +120,7 @@ fn row_categories<'a>(analysis: &'a Analysis<'_>) -> PerSide<BTreeMap<CallId, &'
 
 /// Positions of steps, which pair the steps of both traces.
 fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
-    let steps = analysis.steps();
+    let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
@@ -130,7 +130,7 @@ fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
 }
 
 fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
-    let phases = analysis.phases();
+    let phases = PerSide::from_fn(|side| analysis.phases(side));
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
         let rank = Phase::ALL.iter().position(|&known| known == phase);

@@ -39,9 +39,10 @@ pub fn write_info_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> 
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
         write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
     }
-    let counts = [(info.steps, "steps"), (info.batches, "batches")];
-    for (count, name) in counts.into_iter().filter(|(count, _)| *count > 0) {
+    let counts = [(info.steps, "step", "s"), (info.batches, "batch", "es")];
+    for (count, name, plural) in counts.into_iter().filter(|(count, ..)| *count > 0) {
         write!(out, " · {count} {name}")?;
+        write!(out, "{}", if count == 1 { "" } else { plural })?;
     }
     for names in [info.phases.clone(), present(&info.contents)] {
         if !names.is_empty() {

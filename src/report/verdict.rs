@@ -1,9 +1,10 @@
 //! [`Analysis`] → one sentence: what happened to the time as a whole.
 
-use super::figures::{Unit, percent};
+use super::figures::{Unit, percent, times};
 use super::verdict_summary::VerdictSummary;
 use crate::analysis::{Analysis, Measure};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 
 /// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
 pub fn sentence(analysis: &Analysis<'_>) -> String {
@@ -28,10 +29,28 @@ pub fn sentence(analysis: &Analysis<'_>) -> String {
     match analysis.account().ratio() {
         Some(ratio) => {
             let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
-            format!("{two} takes {ratio:.2}x the {measure} of {one}: {figures}")
+            let steps = per_step(analysis, unit);
+            format!("{two} takes {ratio:.2}x the {measure} of {one}: {figures}{steps}")
         }
         None => format!("{measure}: {figures}"),
     }
+}
+
+/// Totals of different numbers of steps do not compare: what they come to per step.
+fn per_step(analysis: &Analysis<'_>, unit: Unit) -> String {
+    let counts = PerSide::from_fn(|side| analysis.steps(side).len() as i64);
+    if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
+        return String::new();
+    }
+    let totals = analysis.account().totals.map(|totals| totals.time);
+    let time = PerSide::from_fn(|side| Nanos(totals[side].0 / counts[side]));
+    format!(
+        "; per step {} {label} → {} {label} ({})",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        times(time),
+        label = unit.label(),
+    )
 }
 
 fn measure_words(measure: Measure) -> &'static str {
@@ -48,10 +67,10 @@ pub fn evidence(verdict: &VerdictSummary) -> String {
         1 => "1 place changed".to_owned(),
         changes => format!("{changes} places changed"),
     };
-    format!(
-        "{} ({} and {} steps{chance}); {places}",
-        verdict.total.replace('_', " "),
-        verdict.steps_trace1,
-        verdict.steps_trace2,
-    )
+    let steps = match (verdict.steps_trace1, verdict.steps_trace2) {
+        (0, 0) => "no steps".to_owned(),
+        (1, 1) => "1 step each".to_owned(),
+        (one, two) => format!("{one} and {two} steps"),
+    };
+    format!("{} ({steps}{chance}); {places}", verdict.total.replace('_', " "))
 }

@@ -23,13 +23,13 @@ pub struct VerdictSummary {
     pub p: Option<f64>,
     /// Differences per step below this many µs count as similar.
     pub least_difference_us: f64,
-    /// Places of the program that changed.
+    /// Places of the program that changed: modules, and ops outside of all modules.
     pub changes: u64,
-    /// The largest of them.
+    /// The largest changes, each an op of such a place.
     pub largest_changes: Vec<Change>,
 }
 
-/// A place of the program that changed.
+/// An op of the program that changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// Name of its rows.
@@ -38,6 +38,8 @@ pub struct Change {
     pub module_trace1: String,
     /// The module around it in the candidate; empty where there is none.
     pub module_trace2: String,
+    /// `Input Dims` in the baseline, else in the candidate.
+    pub input_shape: String,
     /// `slower` or `faster`.
     pub verdict: &'static str,
     /// `same`, `changed` or `one_sided`: whether both sides did the same work.
@@ -53,7 +55,7 @@ pub struct Change {
 }
 
 pub(super) fn summarise(analysis: &Analysis<'_>) -> VerdictSummary {
-    let verdicts = analysis.own_verdicts();
+    let verdicts = analysis.judged();
     VerdictSummary {
         total: verdicts.total.verdict.label(),
         repeats: verdicts.repeats.label(),
@@ -61,17 +63,24 @@ pub(super) fn summarise(analysis: &Analysis<'_>) -> VerdictSummary {
         steps_trace2: verdicts.steps.candidate as u64,
         p: verdicts.total.p,
         least_difference_us: verdicts.least.as_micros(),
-        changes: verdicts.changes().count() as u64,
-        largest_changes: verdicts.changes().take(LARGEST).map(change).collect(),
+        changes: verdicts.changed_places() as u64,
+        largest_changes: verdicts
+            .changes()
+            .take(LARGEST)
+            .map(|site| change(analysis, site))
+            .collect(),
     }
 }
 
-fn change(site: &Site) -> Change {
+fn change(analysis: &Analysis<'_>, site: &Site) -> Change {
+    let texts = analysis.argument_texts(&analysis.rows()[site.first_row]);
+    let shape = texts[..2].iter().find(|shape| !shape.is_empty());
     let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);
     Change {
         name: site.name.clone(),
         module_trace1: site.module.baseline.clone(),
         module_trace2: site.module.candidate.clone(),
+        input_shape: shape.map_or_else(String::new, |&shape| shape.to_owned()),
         verdict: site.judgement.verdict.label(),
         work: site.judgement.work.label(),
         kernel_us_trace1: baseline,

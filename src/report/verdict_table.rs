@@ -35,7 +35,7 @@ const COLUMNS: [&str; 24] = [
 ];
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let verdicts = analysis.own_verdicts();
+    let verdicts = analysis.judged();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for site in &verdicts.sites {
         let row = &analysis.rows()[site.first_row];

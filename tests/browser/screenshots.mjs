@@ -1,7 +1,7 @@
 // A report and the terminal text of its run -> the pictures of the README, in docs/images.
 //
 //   tracetree diff A B -o DIR/report --color always > DIR/terminal.txt
-//   CHROMIUM=chromium REPORTS=DIR node screenshots.mjs
+//   TRACES="A B" CHROMIUM=$(command -v chromium) REPORTS=DIR node screenshots.mjs
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -44,12 +44,12 @@ function terminalHtml(text) {
 async function shootTerminal() {
   const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
   const text = readFileSync(join(process.env.REPORTS, "terminal.txt"), "utf8");
-  await page.setContent(terminalHtml("$ tracetree diff mi300x.json.gz h100.json.gz\n\n" + text));
+  await page.setContent(terminalHtml(`$ tracetree diff ${process.env.TRACES}\n\n` + text));
   await page.locator("#t").screenshot({ path: join(images, "terminal.png") });
   await page.close();
 }
 
-await shoot("report", "inputs", { width: 1280, scheme: "light" });
+await shoot("report", "top", { width: 1280, scheme: "light" });
 await shoot("tree", "tree", { width: 1280, scheme: "light" }, openTree);
 await shoot("flame", "flame", { width: 1280, scheme: "dark" });
 await shoot("narrow", "differences", { width: 390, scheme: "dark" }, (page) => page.click("#rows tbody tr button"));

@@ -87,7 +87,16 @@ pub struct Layers {
 
 impl Layers {
     /// Finds the layers, and the place of each call.
-    pub fn of(tree: &CallTree<'_>, measure: Measure, steps: &Steps) -> Layers {
+    pub fn of(tree: &CallTree<'_>, measure: Measure) -> Layers {
+        Layers::in_steps(tree, measure, &Steps::of(tree))
+    }
+
+    /// The same with the steps of the tree.
+    pub(in crate::analysis) fn in_steps(
+        tree: &CallTree<'_>,
+        measure: Measure,
+        steps: &Steps,
+    ) -> Layers {
         let found = stacks::find(tree, measure);
         let layered = layered(tree, &found);
         let extents = Extents::new(tree, steps, &found);

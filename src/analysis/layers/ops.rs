@@ -94,7 +94,7 @@ impl Analysis<'_> {
     /// The accounted events of one side, with what tells them apart.
     fn pieces(&self, pairs: &LayerPairs, side: Side) -> Vec<Piece> {
         let tree = self.tree(side);
-        let (phases, steps) = (&self.phases()[side], &self.steps()[side]);
+        let (phases, steps) = (self.phases(side), self.steps(side));
         let first = first_places(pairs.places());
         let names: Vec<String> = self.rows().iter().map(|row| self.row_name(row)).collect();
         let piece = |call: CallId| {
@@ -115,7 +115,7 @@ impl Analysis<'_> {
                 time: self.time_of(side, call),
             }
         };
-        self.measure().calls(tree).map(piece).collect()
+        self.accounted_calls(side).iter().copied().map(piece).collect()
     }
 }
 

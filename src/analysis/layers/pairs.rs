@@ -42,9 +42,7 @@ pub struct LayerPairs {
 impl LayerPairs {
     /// Finds and pairs the layers of both traces.
     pub fn of(analysis: &Analysis<'_>) -> LayerPairs {
-        let layers = PerSide::from_fn(|side| {
-            Layers::of(analysis.tree(side), analysis.measure(), &analysis.steps()[side])
-        });
+        let layers = PerSide::from_fn(|side| analysis.layers(side).clone());
         let votes = votes(analysis, &layers);
         let mut places = vec![PlacePair::Pre];
         for (at, stacks) in pair_stacks(&layers, &votes).into_iter().enumerate() {

@@ -47,7 +47,7 @@ impl Analysis<'_> {
     /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
     /// account on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
-        let phases = self.phases();
+        let phases = PerSide::from_fn(|side| self.phases(side));
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
         let at = |side: Side, call| {
             pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
@@ -56,7 +56,7 @@ impl Analysis<'_> {
         let mut rows: Vec<LayerRow> =
             keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
         for side in Side::BOTH {
-            for call in self.measure().calls(self.tree(side)) {
+            for &call in self.accounted_calls(side) {
                 let row = &mut rows[at(side, call)];
                 row.events[side] += 1;
                 row.time[side] += self.time_of(side, call);

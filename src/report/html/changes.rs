@@ -10,6 +10,7 @@ use crate::trace::Nanos;
 pub(super) struct ChangeLine<'a> {
     pub(super) name: &'a str,
     pub(super) module: &'a str,
+    pub(super) shape: &'a str,
     pub(super) verdict: &'static str,
     pub(super) work: String,
     pub(super) times: [String; 2],
@@ -29,6 +30,7 @@ fn line(change: &Change, unit: Unit) -> ChangeLine<'_> {
     ChangeLine {
         name: &change.name,
         module: modules.into_iter().find(|module| !module.is_empty()).map_or("", |m| m),
+        shape: &change.input_shape,
         verdict: change.verdict,
         work: format!("{} work", change.work.replace('_', "-")),
         times: [unit.show(time.baseline), unit.show(time.candidate)],

@@ -27,7 +27,8 @@ impl Clock {
 
 /// The moment of each side that is laid upon the other's.
 fn anchors(analysis: &Analysis<'_>) -> PerSide<Nanos> {
-    let steps = analysis.steps().as_ref().map(|steps| steps.spans().first().map(|step| step.start));
+    let steps =
+        PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
     if let (Some(baseline), Some(candidate)) = (steps.baseline, steps.candidate) {
         return PerSide::new(baseline, candidate);
     }

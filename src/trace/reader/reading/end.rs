@@ -67,7 +67,7 @@ impl Reading<'_> {
         let hint = "the profiler was stopped while it wrote, or the copy is not complete: profile or copy again";
         notes.add("TRUNCATED", 1, hint, || {
             format!(
-                "{why}: {total} whole events are kept, {share:.1} % of the file (up to byte {kept})"
+                "{why}: {total} whole events are kept, {share:.1} % of what is there (up to byte {kept})"
             )
         });
         Ok(())

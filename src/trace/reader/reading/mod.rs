@@ -59,12 +59,25 @@ impl<'a> Reading<'a> {
         while reading.block.content().trim_ascii().is_empty()
             && reading.block.read(&mut reading.source)?
         {}
+        reading.check_unpacks()?;
         let skip = sniff::check(reading.source.name(), reading.block.content())?;
         if skip > 0 {
             reading.document.note(Oddity::ByteOrderMark, 0);
             reading.block.consume(skip);
         }
         Ok(reading)
+    }
+
+    /// Packed data of which nothing can be had: the file itself is not empty.
+    fn check_unpacks(&self) -> Result<()> {
+        match self.source.damage() {
+            Some(damage) if self.block.content().is_empty() => {
+                let message = format!("nothing can be unpacked: {damage}");
+                let error = Error::new(ErrorKind::Malformed, self.source.name(), message);
+                Err(error.remedy("copy the file again, or profile again"))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Walks one window. `false` at the end of the text, or of the document.

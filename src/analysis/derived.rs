@@ -1,0 +1,48 @@
+//! What many tables are made from: found once for an analysis, when the first of them asks.
+//!
+//! Each of these walks all calls of a tree, and a report asks some thirty times.
+
+use super::{Analysis, Comparability, LayerPairs, Layers, Phases, Steps, Verdicts};
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use std::sync::OnceLock;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Derived {
+    accounted: PerSide<OnceLock<Vec<CallId>>>,
+    pub(super) comparability: OnceLock<Comparability>,
+    pub(super) verdicts: OnceLock<Verdicts>,
+    steps: PerSide<OnceLock<Steps>>,
+    phases: PerSide<OnceLock<Phases>>,
+    layers: PerSide<OnceLock<Layers>>,
+    layer_pairs: OnceLock<LayerPairs>,
+}
+
+impl Analysis<'_> {
+    /// The accounted calls of a side, in preorder.
+    pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
+        let find = || self.measure().calls(self.tree(side)).collect();
+        self.derived.accounted[side].get_or_init(find)
+    }
+
+    /// The steps of a side, and the step of each call.
+    pub fn steps(&self, side: Side) -> &Steps {
+        self.derived.steps[side].get_or_init(|| Steps::of(self.tree(side)))
+    }
+
+    /// The phase of each call of a side.
+    pub fn phases(&self, side: Side) -> &Phases {
+        self.derived.phases[side].get_or_init(|| Phases::of(self.tree(side)))
+    }
+
+    /// The layers of a side, and the place of each call.
+    pub fn layers(&self, side: Side) -> &Layers {
+        let find = || Layers::in_steps(self.tree(side), self.measure(), self.steps(side));
+        self.derived.layers[side].get_or_init(find)
+    }
+
+    /// The layers of both sides, paired.
+    pub fn layer_pairs(&self) -> &LayerPairs {
+        self.derived.layer_pairs.get_or_init(|| LayerPairs::of(self))
+    }
+}
