@@ -4,20 +4,16 @@
 //! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
 
 use super::figures::one_line;
-use super::labels::node_name;
-use super::sums::NodeSums;
+use super::stack_tree::StackTree;
 use crate::analysis::Analysis;
-use crate::side::PerSide;
-use crate::trace::Nanos;
 use inferno::flamegraph::{self, Options};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Frames narrower than this part of the picture, in percent, are not drawn.
 const LEAST_WIDTH: f64 = 0.05;
 
 pub(super) fn write_folded(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for line in folded_lines(analysis) {
+    for line in StackTree::new(analysis).folded_lines() {
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -31,7 +27,7 @@ pub(super) fn write_svg(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Res
     "ns".clone_into(&mut options.count_name);
     options.min_width = LEAST_WIDTH;
     options.deterministic = true;
-    let lines = folded_lines(analysis);
+    let lines = StackTree::new(analysis).folded_lines();
     let drawable = lines.iter().any(|line| !line.ends_with(" 0"));
     if !drawable {
         return out.write_all(NOTHING.as_bytes());
@@ -44,31 +40,3 @@ pub(super) fn write_svg(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Res
 const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
     width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
     accounted time</text></svg>\n";
-
-/// Equal stacks summed, sorted by stack.
-fn folded_lines(analysis: &Analysis<'_>) -> Vec<String> {
-    let sums = NodeSums::new(analysis);
-    let merged = analysis.diff().merged();
-    let mut stacks: BTreeMap<String, PerSide<Nanos>> = BTreeMap::new();
-    // The stack of the current node, with the length at which each call above ends.
-    let (mut stack, mut ends) = (String::new(), Vec::new());
-    for (id, node) in merged.nodes() {
-        ends.truncate(merged.depth(id));
-        stack.truncate(ends.last().copied().unwrap_or_default());
-        if !stack.is_empty() {
-            stack.push(';');
-        }
-        // A call as a folded stack can hold it: one line, and no `;`.
-        stack.push_str(&one_line(&node_name(analysis, node)).replace(';', ","));
-        ends.push(stack.len());
-        let own = sums.own[id.index()];
-        if own != PerSide::default() {
-            let sum = stacks.entry(stack.clone()).or_default();
-            *sum = PerSide::from_fn(|side| sum[side] + own[side]);
-        }
-    }
-    stacks
-        .into_iter()
-        .map(|(stack, time)| format!("{stack} {} {}", time.baseline.0, time.candidate.0))
-        .collect()
-}

@@ -31,6 +31,7 @@ mod phase_table;
 mod prune;
 mod rank_table;
 mod same_kernels_csv;
+mod stack_tree;
 mod stacks_json;
 mod step_table;
 mod summaries;

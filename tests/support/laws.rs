@@ -20,16 +20,17 @@ fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// What a trace says whose packed data are damaged. How much comes out before the damage depends on
+/// What traces say whose packed data are damaged. How much comes out before the damage depends on
 /// how much is unpacked at once.
-const DAMAGED: &str = "the gzip data are";
+const DAMAGED: [&str; 2] = ["the gzip data are", "packed data cut off"];
 
 /// Reading never panics, and depends neither on the size of the blocks nor, but for the refusal of
 /// damage, on `strict`.
 pub fn hold_for_reading(bytes: &[u8]) {
     let whole = outcome(bytes, &options(), 1 << 16);
     let in_small_blocks = outcome(bytes, &options(), 600);
-    assert!(in_small_blocks == whole || whole.contains(DAMAGED), "{in_small_blocks}\n{whole}");
+    let is_damaged = DAMAGED.iter().any(|damage| whole.contains(damage));
+    assert!(in_small_blocks == whole || is_damaged, "{in_small_blocks}\n{whole}");
     let strict = outcome(bytes, &options().strict(), 1 << 16);
     assert!(strict == whole || !strict.starts_with("Trace"), "strict repaired something");
 }
