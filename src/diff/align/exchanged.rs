@@ -7,7 +7,9 @@
 //! ```
 
 use super::Aligner;
+use crate::diff::Relation;
 use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -35,6 +37,43 @@ impl Aligner<'_, '_> {
             unlike.retain(|&(a, b)| {
                 self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b)
             });
+        }
+    }
+
+    /// Takes out of `pairs`, calls that stand opposite each other, those that only the number in
+    /// their names tells apart and that changed places: both that would be right are free.
+    pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
+        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let token = |side: Side, call: u32| (key(side, call), self.trees[side].name(CallId(call)));
+        let differ = |&(a, b): &(u32, u32)| {
+            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
+            mine.0 == theirs.0 && mine.1 != theirs.1
+        };
+        if !pairs.iter().any(differ) {
+            return;
+        }
+        let taken = PerSide::from_fn(|side| {
+            let calls = pairs.iter().map(|&(a, b)| if side == Side::Baseline { a } else { b });
+            calls.collect::<FxHashSet<_>>()
+        });
+        let mut free = PerSide::from_fn(|side| {
+            let free = lists[side].iter().copied().filter(|call| !taken[side].contains(call));
+            free.map(|call| (token(side, call), call)).collect::<FxHashMap<_, _>>()
+        });
+        let mut exchanged = Vec::new();
+        pairs.retain(|&(a, b)| {
+            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
+            let twins = (free.candidate.get(&mine), free.baseline.get(&theirs));
+            let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
+                return true;
+            };
+            free.candidate.remove(&mine);
+            free.baseline.remove(&theirs);
+            exchanged.extend([(a, twin), (other, b)]);
+            false
+        });
+        for (a, b) in exchanged {
+            self.pair(a, b, Relation::Moved);
         }
     }
 

@@ -159,7 +159,9 @@ impl<'a, 't> Aligner<'a, 't> {
             score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let pairs: Vec<_> = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j)).collect();
+        let mut pairs: Vec<_> =
+            aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j)).collect();
+        self.pair_renumbered(lists, &mut pairs);
         let (firm, unlike): (Vec<_>, Vec<_>) =
             pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
         for (a, b) in firm {
