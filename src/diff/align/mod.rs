@@ -1,7 +1,8 @@
 //! Two outlines → which call is which: threads first, then their calls, down to the GPU events.
 //!
-//! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`);
-//! what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
+//! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`,
+//! `runs`, `slide`); unlike calls that stand opposite each other may have changed places
+//! (`exchanged`); what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
 //! paired (`gaps`); what is still left over below one pair may have moved (`moves`). Identical
 //! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
 //! of a trace.
