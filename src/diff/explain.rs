@@ -112,11 +112,21 @@ impl Explanation {
             Some(best) if best.shared * other.of > other.shared * best.of => {
                 format!("less in common ({} of {})", other.shared, other.of)
             }
+            Some(best) if is_more_alike(other, best) => {
+                format!("more alike, but {} siblings away", other.distance)
+            }
             Some(_) => format!("as alike, but {} siblings away", other.distance),
             None => format!("{} of {} in common", other.shared, other.of),
         };
         reason + taken
     }
+}
+
+/// Whether more speaks for one candidate than for another, their places aside.
+fn is_more_alike(one: &Evidence, other: &Evidence) -> bool {
+    let evidence = |of: &Evidence| (of.same_subtree, of.same_arguments);
+    evidence(one) > evidence(other)
+        || (evidence(one) == evidence(other) && one.shared * other.of > other.shared * one.of)
 }
 
 struct View<'a, 'd> {
