@@ -3,13 +3,12 @@
 
 mod support;
 
-use std::collections::BTreeSet;
-use support::traces;
+use support::{laws, traces};
 use tracetree::analysis::Analysis;
-use tracetree::diff::{MergedNode, Relation, TraceDiff};
+use tracetree::diff::{MergedNode, TraceDiff};
 use tracetree::report::Report;
-use tracetree::trace::{Trace, Uid};
-use tracetree::tree::{CallKind, CallTree};
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
 fn check(paths: PerSide<&std::path::Path>) {
@@ -20,9 +19,9 @@ fn check(paths: PerSide<&std::path::Path>) {
     }
     let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
-    mirror(&diff, &mirrored);
-    once_in_the_map(&diff);
-    parents_are_paired_or_wrappers(&diff);
+    laws::mirror(&diff, &mirrored);
+    laws::once_in_the_map(&diff);
+    laws::pairs_hang_below_pairs(&diff);
     merged_tree_holds_every_call_once(&diff);
     conservation(&diff, &mirrored);
 }
@@ -37,61 +36,6 @@ fn identity(tree: &CallTree<'_>) {
     }
     let analysis = Analysis::new(&diff);
     assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
-}
-
-/// Exchanging the sides exchanges the partners and nothing else.
-fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
-    for side in Side::BOTH {
-        for call in diff.tree(side).calls() {
-            assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
-        }
-    }
-}
-
-/// Every event of both trees stands in the uid map exactly once.
-fn once_in_the_map(diff: &TraceDiff<'_>) {
-    let map = diff.uid_map();
-    for side in Side::BOTH {
-        let tree = diff.tree(side);
-        let mapped: Vec<Uid> = map
-            .iter()
-            .filter_map(|pair| if side == Side::Baseline { pair.baseline } else { pair.candidate })
-            .collect();
-        let distinct: BTreeSet<Uid> = mapped.iter().copied().collect();
-        let events: BTreeSet<Uid> = tree
-            .calls()
-            .filter_map(|call| tree.event(call))
-            .map(|event| tree.trace().uid(event))
-            .collect();
-        assert_eq!(mapped.len(), distinct.len(), "a uid stands in the map twice");
-        assert_eq!(distinct, events);
-    }
-}
-
-/// Above a pair stand only calls that are paired, or wrappers; threads may be split.
-fn parents_are_paired_or_wrappers(diff: &TraceDiff<'_>) {
-    for call in diff.tree(Side::Baseline).calls() {
-        let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
-        if diff.relation(Side::Baseline, call) != Relation::Same {
-            continue;
-        }
-        let nearest = |side: Side, from| {
-            let tree = diff.tree(side);
-            tree.ancestors(from).find(|&above| diff.relation(side, above).is_common())
-        };
-        let above = (nearest(Side::Baseline, call), nearest(Side::Candidate, partner));
-        if let (Some(a), Some(b)) = above {
-            let split_thread = diff.tree(Side::Baseline).kind(a) == CallKind::Thread
-                || diff.tree(Side::Candidate).kind(b) == CallKind::Thread;
-            assert!(
-                split_thread || diff.partner(Side::Baseline, a) == Some(b),
-                "{} hangs below {} and {}",
-                diff.tree(Side::Baseline).name(call),
-                diff.tree(Side::Baseline).name(a),
-                diff.tree(Side::Candidate).name(b)
-            );
-        }
-    }
 }
 
 fn merged_tree_holds_every_call_once(diff: &TraceDiff<'_>) {

@@ -2,14 +2,13 @@
 
 mod support;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use support::phenomena::Phenomenon;
-use support::traces;
+use support::{laws, traces};
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::{Aliases, DiffOptions, Relation, TraceDiff};
 use tracetree::report::{summarise, verdict, write_markdown, write_merged_tree};
-use tracetree::trace::{Category, Trace, Uid};
+use tracetree::trace::{Category, Trace};
 use tracetree::tree::{CallKind, CallTree, Frames, TreeOptions};
 use tracetree::{PerSide, Side};
 
@@ -52,7 +51,7 @@ fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
             }
         }
         let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-        once_in_the_map(&diff);
+        laws::once_in_the_map(&diff);
         let analysis = Analysis::new(&diff);
         assert!(analysis.account().is_exact(), "{}", traces.baseline.source());
         let whole = traces.as_ref().map(CallTree::build);
@@ -60,22 +59,6 @@ fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
         let totals = Analysis::new(&whole).account().totals;
         assert_eq!(analysis.account().totals.map(|t| t.events), totals.map(|t| t.events));
         assert_eq!(analysis.account().totals.map(|t| t.time), totals.map(|t| t.time));
-    }
-}
-
-/// Every uid of both trees stands in the map exactly once.
-fn once_in_the_map(diff: &TraceDiff<'_>) {
-    let map = diff.uid_map();
-    for side in Side::BOTH {
-        let tree = diff.tree(side);
-        let mapped: Vec<Uid> = map
-            .iter()
-            .filter_map(|pair| if side == Side::Baseline { pair.baseline } else { pair.candidate })
-            .collect();
-        let events = tree.calls().filter_map(|call| tree.event(call));
-        let uids: BTreeSet<Uid> = events.map(|event| tree.trace().uid(event)).collect();
-        assert_eq!(mapped.len(), uids.len());
-        assert_eq!(mapped.into_iter().collect::<BTreeSet<Uid>>(), uids);
     }
 }
 

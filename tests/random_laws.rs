@@ -7,11 +7,12 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
+use support::laws;
 use support::random_trace::{Shown, pair, strangers, trace};
 use tracetree::analysis::Analysis;
-use tracetree::diff::{Relation, TraceDiff};
-use tracetree::trace::{ReadOptions, Trace, Uid};
-use tracetree::tree::{CallKind, CallTree};
+use tracetree::diff::TraceDiff;
+use tracetree::trace::{ReadOptions, Trace};
+use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
 fn read(trace: &Shown) -> Trace {
@@ -25,63 +26,12 @@ fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let trees = traces.as_ref().map(CallTree::build);
     let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
     let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
-    mirror(&diff, &mirrored)?;
-    once_in_the_map(&diff)?;
-    a_pair_hangs_below_pairs(&diff)?;
+    laws::mirror(&diff, &mirrored);
+    laws::once_in_the_map(&diff);
+    laws::pairs_hang_below_pairs(&diff);
     let account = (Analysis::new(&diff), Analysis::new(&mirrored));
     prop_assert!(account.0.account().is_exact() && account.1.account().is_exact());
     prop_assert_eq!(account.0.account().difference(), -account.1.account().difference());
-    Ok(())
-}
-
-/// Exchanging the sides exchanges the partners and nothing else.
-fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) -> TestCaseResult {
-    for side in Side::BOTH {
-        for call in diff.tree(side).calls() {
-            prop_assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
-        }
-    }
-    Ok(())
-}
-
-/// Every event of both trees stands in the uid map exactly once.
-fn once_in_the_map(diff: &TraceDiff<'_>) -> TestCaseResult {
-    let map = diff.uid_map();
-    for side in Side::BOTH {
-        let tree = diff.tree(side);
-        let of_side = map.iter().filter_map(|pair| match side {
-            Side::Baseline => pair.baseline,
-            Side::Candidate => pair.candidate,
-        });
-        let mut mapped: Vec<Uid> = of_side.collect();
-        let events = tree.calls().filter_map(|call| tree.event(call));
-        let mut uids: Vec<Uid> = events.map(|event| tree.trace().uid(event)).collect();
-        mapped.sort_unstable();
-        uids.sort_unstable();
-        prop_assert_eq!(mapped, uids);
-    }
-    Ok(())
-}
-
-/// The nearest calls of a kind *same* above a pair are partners; threads may be split.
-fn a_pair_hangs_below_pairs(diff: &TraceDiff<'_>) -> TestCaseResult {
-    for call in diff.tree(Side::Baseline).calls() {
-        let partner = diff.partner(Side::Baseline, call);
-        let Some(partner) =
-            partner.filter(|_| diff.relation(Side::Baseline, call) == Relation::Same)
-        else {
-            continue;
-        };
-        let above = |side: Side, from| {
-            let tree = diff.tree(side);
-            let common = tree.ancestors(from).find(|&above| diff.relation(side, above).is_common());
-            common.filter(|&above| tree.kind(above) != CallKind::Thread)
-        };
-        let (one, two) = (above(Side::Baseline, call), above(Side::Candidate, partner));
-        if let (Some(one), Some(two)) = (one, two) {
-            prop_assert_eq!(diff.partner(Side::Baseline, one), Some(two));
-        }
-    }
     Ok(())
 }
 

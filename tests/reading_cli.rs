@@ -43,7 +43,14 @@ fn strict_refuses_damage_in_every_command_that_reads_a_trace() {
     for arguments in [
         &["info", "-", "--strict"][..],
         &["tree", "-", "--strict"],
-        &["--strict", "diff", CNN, "-", "-o", "target/tmp/never-written"],
+        &[
+            "--strict",
+            "diff",
+            CNN,
+            "-",
+            "-o",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/never-written"),
+        ],
         &["uid", CNN, "-", "--baseline", "5", "--strict"],
         &["explain", CNN, "-", "--baseline", "5", "--strict"],
     ] {

@@ -124,7 +124,7 @@ fn all_results_hold_all_time(analysis: &Analysis<'_>) {
 }
 
 /// Exchanging the sides exchanges the partners and nothing else.
-fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
+pub fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
             assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
@@ -133,7 +133,7 @@ fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
 }
 
 /// Every event of both trees stands in the uid map exactly once.
-fn once_in_the_map(diff: &TraceDiff<'_>) {
+pub fn once_in_the_map(diff: &TraceDiff<'_>) {
     let map = diff.uid_map();
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -147,11 +147,13 @@ fn once_in_the_map(diff: &TraceDiff<'_>) {
         mapped.sort_unstable();
         uids.sort_unstable();
         assert_eq!(mapped, uids);
+        mapped.dedup();
+        assert_eq!(mapped.len(), uids.len(), "a uid stands in the map twice");
     }
 }
 
 /// The nearest calls of a kind *same* above a pair are partners; threads may be split.
-fn pairs_hang_below_pairs(diff: &TraceDiff<'_>) {
+pub fn pairs_hang_below_pairs(diff: &TraceDiff<'_>) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
         if diff.relation(Side::Baseline, call) != Relation::Same {
@@ -164,7 +166,15 @@ fn pairs_hang_below_pairs(diff: &TraceDiff<'_>) {
         };
         let above = (above(Side::Baseline, call), above(Side::Candidate, partner));
         if let (Some(one), Some(two)) = above {
-            assert_eq!(diff.partner(Side::Baseline, one), Some(two));
+            let (baseline, candidate) = (diff.tree(Side::Baseline), diff.tree(Side::Candidate));
+            assert_eq!(
+                diff.partner(Side::Baseline, one),
+                Some(two),
+                "{} hangs below {} and {}",
+                baseline.name(call),
+                baseline.name(one),
+                candidate.name(two)
+            );
         }
     }
 }
