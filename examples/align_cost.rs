@@ -11,6 +11,9 @@
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
+mod measuring;
+
+use measuring::thread_seconds;
 use std::error::Error;
 use std::fmt::Write;
 use tracetree::trace::ReadOptions;
@@ -65,9 +68,9 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
         let read_side = |side: Side| {
             Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default())
         };
-        let start = processor_seconds();
+        let start = thread_seconds();
         let traces = PerSide::new(read_side(Side::Baseline)?, read_side(Side::Candidate)?);
-        read = read.min(processor_seconds() - start);
+        read = read.min(thread_seconds() - start);
         events = traces.baseline.len();
         let trees = traces.as_ref().map(CallTree::build);
         cells.push(seconds_to_align(trees.as_ref()));
@@ -79,9 +82,9 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
 
 fn seconds_to_align(trees: PerSide<&CallTree<'_>>) -> f64 {
     let round = || {
-        let start = processor_seconds();
+        let start = thread_seconds();
         drop(std::hint::black_box(TraceDiff::new(trees.baseline, trees.candidate)));
-        processor_seconds() - start
+        thread_seconds() - start
     };
     (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
 }
@@ -158,16 +161,4 @@ impl Writer {
         .expect("writing to a string does not fail");
         self.events += 1;
     }
-}
-
-/// Processor time of this thread; wall time where `/proc` does not tell it.
-fn processor_seconds() -> f64 {
-    // The account of a running thread is brought up to date when it yields.
-    std::thread::yield_now();
-    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = schedule.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    nanos.map_or_else(
-        || std::time::UNIX_EPOCH.elapsed().map_or(0.0, |e| e.as_secs_f64()),
-        |n| n / 1e9,
-    )
 }

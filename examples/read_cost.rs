@@ -10,6 +10,9 @@
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
+mod measuring;
+
+use measuring::{peak_memory, thread_seconds};
 use std::error::Error;
 use std::time::Instant;
 use tracetree::trace::{ReadOptions, Trace};
@@ -34,9 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn row(path: &str) -> Result<String, Box<dyn Error>> {
-    let before = high_water();
+    let before = peak_memory();
     let trace = Trace::open(path)?;
-    let peak = high_water().saturating_sub(before) as f64;
+    let peak = peak_memory().saturating_sub(before) as f64;
     let (events, unpacked) = (trace.len(), trace.unpacked_bytes() as f64);
     drop(trace);
     let packed = std::fs::read(path)?;
@@ -65,29 +68,9 @@ fn row(path: &str) -> Result<String, Box<dyn Error>> {
 }
 
 fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<f64, E> {
-    let start = processor_seconds();
+    let start = thread_seconds();
     work()?;
-    Ok(processor_seconds() - start)
-}
-
-/// Processor time of this thread; wall time where `/proc` does not tell it.
-fn processor_seconds() -> f64 {
-    // The account of a running thread is brought up to date when it yields.
-    std::thread::yield_now();
-    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = schedule.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    nanos.map_or_else(
-        || std::time::UNIX_EPOCH.elapsed().map_or(0.0, |e| e.as_secs_f64()),
-        |n| n / 1e9,
-    )
-}
-
-/// The highest memory of the process so far, in bytes; 0 where `/proc` does not tell it.
-fn high_water() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
+    Ok(thread_seconds() - start)
 }
 
 /// Inflates one gzip member without looking at what comes out, not even its checksum.

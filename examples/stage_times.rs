@@ -10,6 +10,9 @@
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
+mod measuring;
+
+use measuring::peak_memory;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -78,7 +81,7 @@ fn measured<T>(costs: &mut Vec<Cost>, work: impl FnOnce() -> T) -> T {
     let (processor, start) = (processor_seconds(), Instant::now());
     let result = work();
     let wall = start.elapsed().as_secs_f64();
-    costs.push(Cost { wall, processor: processor_seconds() - processor, peak: peak() });
+    costs.push(Cost { wall, processor: processor_seconds() - processor, peak: peak_memory() });
     result
 }
 
@@ -130,12 +133,4 @@ fn processor_seconds() -> f64 {
 fn forget_peak() {
     // It is only a figure: where the system has no such file, the peak stays that of all stages.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
-}
-
-/// The highest memory of the process, in bytes.
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
 }
