@@ -26,18 +26,22 @@ enum Likeness {
 
 impl Aligner<'_, '_> {
     /// Pairs those of `unlike`, pairs of free calls that stand opposite each other, that changed
-    /// places, with their likes among the free calls of the lists.
-    pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
-        let mut unlike = unlike.to_vec();
+    /// places, with their likes among the free calls of the lists; returns the others.
+    pub(super) fn pair_exchanged(
+        &mut self,
+        lists: PerSide<&[u32]>,
+        mut unlike: Vec<(u32, u32)>,
+    ) -> Vec<(u32, u32)> {
         for likeness in [Likeness::Whole, Likeness::Content, Likeness::Itself] {
             if unlike.is_empty() {
-                return;
+                break;
             }
             self.pair_likes(lists, &unlike, likeness);
             unlike.retain(|&(a, b)| {
                 self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b)
             });
         }
+        unlike
     }
 
     /// Takes out of `pairs`, calls that stand opposite each other, those that only the number in

@@ -170,7 +170,7 @@ impl<'b> Gap<'_, 'b, '_> {
             0 => same_arguments,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
-        match agrees || self.is_alone_with_variant(a, b) {
+        match agrees || self.is_in_row_of_variants(a, b) {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
             false => 0,
         }
@@ -178,14 +178,14 @@ impl<'b> Gap<'_, 'b, '_> {
 
     /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
     /// where nothing else is known of them, or all below is renamed, too.
-    fn is_alone_with_variant(&self, a: u32, b: u32) -> bool {
+    fn is_in_row_of_variants(&self, a: u32, b: u32) -> bool {
         let stem = |name: &str| {
             let last = name.rsplit("::").next().unwrap_or(name);
             last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
         };
-        let alone = self.runs.baseline.len() == self.runs.candidate.len();
+        let in_row = self.runs.baseline.len() == self.runs.candidate.len();
         let first = stem(self.trees.baseline.name(CallId(a)));
-        alone && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
+        in_row && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
     }
 
     /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
@@ -199,7 +199,7 @@ impl<'b> Gap<'_, 'b, '_> {
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);
-        for child in outline.children(call) {
+        for child in outline.each_child(call) {
             body = body.rotate_left(7)
                 ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }

@@ -168,11 +168,8 @@ impl<'a, 't> Aligner<'a, 't> {
         for (a, b) in firm {
             self.pair_in_place(a, b);
         }
-        self.pair_exchanged(lists, &unlike);
-        for (a, b) in unlike {
-            if self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b) {
-                self.pair_in_place(a, b);
-            }
+        for (a, b) in self.pair_exchanged(lists, unlike) {
+            self.pair_in_place(a, b);
         }
         self.gaps_of(lists)
     }

@@ -73,7 +73,7 @@ fn holds_most(outline: &Outline, call: u32, run: &FxHashMap<Key, usize>, length:
         return false;
     }
     let mut found: FxHashMap<Key, usize> = FxHashMap::default();
-    for child in outline.children(call) {
+    for child in outline.each_child(call) {
         *found.entry(outline.keys[child as usize]).or_default() += 1;
     }
     let shared: usize =
