@@ -6,7 +6,8 @@
 //!
 //! The traces are made in memory: training steps of modules, ops, launches and kernels, as many as
 //! are asked for. A trace is aligned against one that is alike (other times), against one in which
-//! every tenth op has another name, and against one that shares no name with it. Times are those of
+//! every tenth op has another name, against one in which everything has another name, and against
+//! one that has other shapes, too, so that the two share nothing but that they launch. Times are those of
 //! the processor, the least of three rounds (wall time where the system does not tell it).
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
@@ -42,15 +43,19 @@ const ROUNDS: usize = 3;
 enum Change {
     Nothing,
     EveryTenthOp,
+    EveryName,
     Everything,
 }
+
+const CHANGES: [Change; 4] =
+    [Change::Nothing, Change::EveryTenthOp, Change::EveryName, Change::Everything];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let most = std::env::args().nth(1).map_or(Ok(SIZES[SIZES.len() - 1]), |text| text.parse())?;
     println!(
-        "| events of each | read both ms | align, alike ms | 10 % changed ms | nothing shared ms |"
+        "| events of each | read both ms | align, alike ms | 10 % changed ms | other names ms | nothing shared ms |"
     );
-    println!("|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|");
     for size in SIZES.into_iter().filter(|&size| size <= most) {
         println!("{}", row(size)?);
     }
@@ -62,7 +67,7 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
     let mut cells = Vec::new();
     let mut read = f64::MAX;
     let mut events = 0;
-    for change in [Change::Nothing, Change::EveryTenthOp, Change::Everything] {
+    for change in CHANGES {
         let candidate = text(size, 1, change);
         let texts = PerSide::new(&baseline, &candidate);
         let read_side = |side: Side| {
@@ -128,7 +133,7 @@ impl Writer {
         let is_other = match self.change {
             Change::Nothing => false,
             Change::EveryTenthOp => self.ops.is_multiple_of(10),
-            Change::Everything => true,
+            Change::EveryName | Change::Everything => true,
         };
         let name = if is_other { format!("other::{}", &op[6..]) } else { op.to_owned() };
         self.host("cpu_op", &name, 9);
@@ -143,7 +148,9 @@ impl Writer {
 
     fn host(&mut self, category: &str, name: &str, duration: usize) {
         let name = match self.change {
-            Change::Everything => name.replace("Layer", "Block").replace("train", "learn"),
+            Change::EveryName | Change::Everything => {
+                name.replace("Layer", "Block").replace("train", "learn")
+            }
             Change::Nothing | Change::EveryTenthOp => name.to_owned(),
         };
         self.event(category, &name, 1, duration, 0);
@@ -152,11 +159,12 @@ impl Writer {
     fn event(&mut self, category: &str, name: &str, thread: u32, duration: usize, id: usize) {
         let separator = if self.events > 0 { ",\n" } else { "" };
         let (time, external) = (self.time, self.events);
+        let rows = if self.change == Change::Everything { 48 } else { 32 };
         write!(
             self.text,
             "{separator}{{\"ph\": \"X\", \"cat\": \"{category}\", \"name\": \"{name}\", \"pid\": 1, \
              \"tid\": {thread}, \"ts\": {time}, \"dur\": {duration}, \"args\": {{\"External id\": \
-             {external}, \"correlation\": {id}, \"Input Dims\": [[32, 512, 768], [768]]}}}}"
+             {external}, \"correlation\": {id}, \"Input Dims\": [[{rows}, 512, 768], [768]]}}}}"
         )
         .expect("writing to a string does not fail");
         self.events += 1;

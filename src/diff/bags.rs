@@ -3,90 +3,168 @@
 use super::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
+use std::cmp::Ordering;
+use std::ops::Range;
 
-/// A multiset of tokens: (token, count), sorted by token.
-pub(super) type Bag = Rc<[(Token, u32)]>;
+/// Tokens that are kept from one piece of work to the next: the calls below a pair are looked at
+/// again when the pair's children are aligned. 8 bytes each.
+const KEPT: usize = 1 << 16;
+
+/// A multiset of tokens, held by the [`Bags`] that made it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bag {
+    start: u32,
+    end: u32,
+    /// Number of tokens, each as often as it occurs.
+    pub(super) size: u32,
+}
+
+/// What a bag is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    Subtree,
+    Below,
+    Launches,
+}
 
 /// The bags of the calls that one piece of work looks at. Identical subtrees never get here, so
 /// that together the bags cost a few times the size of what changed.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline>,
-    made: PerSide<FxHashMap<u32, Bag>>,
+    /// All bags, one behind the other: (token, count), sorted by token in each.
+    entries: Vec<(Token, u32)>,
+    made: PerSide<FxHashMap<(u32, Part), Bag>>,
     scratch: Vec<Token>,
 }
 
 impl<'a> Bags<'a> {
     pub(super) fn new(outlines: PerSide<&'a Outline>) -> Self {
-        Bags { outlines, made: PerSide::default(), scratch: Vec::new() }
+        Bags { outlines, entries: Vec::new(), made: PerSide::default(), scratch: Vec::new() }
     }
 
-    /// Forgets the bags made so far.
-    pub(super) fn clear(&mut self) {
-        self.made = PerSide::default();
+    /// Forgets the bags made so far, where they are many. No bag may be used across this.
+    pub(super) fn tidy(&mut self) {
+        if self.entries.len() > KEPT {
+            self.entries = Vec::new();
+            self.made = PerSide::default();
+        }
     }
 
     /// The tokens of a call and of everything below it.
     pub(super) fn of(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(bag) = self.made[side].get(&call) {
-            return bag.clone();
+        if let Some(&bag) = self.made[side].get(&(call, Part::Subtree)) {
+            return bag;
         }
-        let outline = self.outlines[side];
-        self.scratch.clear();
-        for below in call..outline.end(call) {
-            self.scratch.extend(outline.tokens(below).iter().flatten());
-        }
-        self.scratch.sort_unstable();
-        let bag: Bag =
-            self.scratch.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
-        self.made[side].insert(call, bag.clone());
-        bag
+        self.make(side, call, Part::Subtree, call..self.outlines[side].end(call))
     }
 
     /// The tokens of everything below a call.
-    pub(super) fn below(&mut self, side: Side, call: u32) -> Vec<(Token, u32)> {
+    pub(super) fn below(&mut self, side: Side, call: u32) -> Bag {
+        if let Some(&bag) = self.made[side].get(&(call, Part::Below)) {
+            return bag;
+        }
+        let Some(&whole) = self.made[side].get(&(call, Part::Subtree)) else {
+            return self.make(side, call, Part::Below, call + 1..self.outlines[side].end(call));
+        };
         let own = self.outlines[side].tokens(call);
-        self.of(side, call)
-            .iter()
-            .map(|&(token, count)| {
-                (token, count - own.iter().flatten().filter(|&&t| t == token).count() as u32)
-            })
-            .filter(|&(_, count)| count > 0)
-            .collect()
+        let start = self.entries.len();
+        for at in whole.start..whole.end {
+            let (token, count) = self.entries[at as usize];
+            let left = count - own.iter().flatten().filter(|&&own| own == token).count() as u32;
+            if left > 0 {
+                self.entries.push((token, left));
+            }
+        }
+        self.keep(side, call, Part::Below, start)
+    }
+
+    /// The tokens below a call that traces of any two programs share: kinds of launches and of what
+    /// they launch.
+    pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
+        if let Some(&bag) = self.made[side].get(&(call, Part::Launches)) {
+            return bag;
+        }
+        let outline = self.outlines[side];
+        self.scratch.clear();
+        for below in call + 1..outline.end(call) {
+            let [key, place] = outline.tokens(below);
+            self.scratch.extend(key.filter(|_| outline.is_launch(below)));
+            self.scratch.extend(place.filter(|_| outline.is_gpu(below)));
+        }
+        self.keep_scratch(side, call, Part::Launches)
     }
 
     /// The tokens of several subtrees together.
-    pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Vec<(Token, u32)> {
+    pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
         let mut all: Vec<(Token, u32)> = Vec::new();
         for &call in calls {
-            all.extend(self.of(side, call).iter());
+            let bag = self.of(side, call);
+            all.extend_from_slice(self.entries(bag));
         }
         all.sort_unstable();
-        all.chunk_by(|a, b| a.0 == b.0)
-            .map(|run| (run[0].0, run.iter().map(|&(_, count)| count).sum()))
-            .collect()
+        let start = self.entries.len();
+        let sums = all.chunk_by(|a, b| a.0 == b.0);
+        self.entries.extend(sums.map(|run| (run[0].0, run.iter().map(|&(_, count)| count).sum())));
+        self.bag_from(start)
     }
-}
 
-/// Number of tokens that two bags share.
-pub(super) fn common(a: &[(Token, u32)], b: &[(Token, u32)]) -> u32 {
-    let (mut i, mut j, mut shared) = (0, 0, 0);
-    while i < a.len() && j < b.len() {
-        match a[i].0.cmp(&b[j].0) {
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
-            std::cmp::Ordering::Equal => {
-                shared += a[i].1.min(b[j].1);
-                i += 1;
-                j += 1;
+    /// The tokens of a bag, each with its count, sorted by token.
+    pub(super) fn entries(&self, bag: Bag) -> &[(Token, u32)] {
+        &self.entries[bag.start as usize..bag.end as usize]
+    }
+
+    /// Number of tokens that two bags share.
+    pub(super) fn common(&self, a: Bag, b: Bag) -> u32 {
+        let (mut a, mut b) = (self.entries(a), self.entries(b));
+        let mut shared = 0;
+        while let (Some((first, mine)), Some((second, theirs))) = (a.split_first(), b.split_first())
+        {
+            let order = first.0.cmp(&second.0);
+            if order == Ordering::Equal {
+                shared += first.1.min(second.1);
+            }
+            if order != Ordering::Greater {
+                a = mine;
+            }
+            if order != Ordering::Less {
+                b = theirs;
             }
         }
+        shared
     }
-    shared
-}
 
-/// Number of tokens in a bag.
-pub(super) fn size(bag: &[(Token, u32)]) -> u32 {
-    bag.iter().map(|&(_, count)| count).sum()
+    /// Whether a bag holds a token.
+    pub(super) fn holds(&self, bag: Bag, token: Token) -> bool {
+        self.entries(bag).binary_search_by_key(&token, |&(token, _)| token).is_ok()
+    }
+
+    fn make(&mut self, side: Side, call: u32, part: Part, calls: Range<u32>) -> Bag {
+        let outline = self.outlines[side];
+        self.scratch.clear();
+        for below in calls {
+            self.scratch.extend(outline.tokens(below).iter().flatten());
+        }
+        self.keep_scratch(side, call, part)
+    }
+
+    fn keep_scratch(&mut self, side: Side, call: u32, part: Part) -> Bag {
+        self.scratch.sort_unstable();
+        let start = self.entries.len();
+        let runs = self.scratch.chunk_by(|a, b| a == b);
+        self.entries.extend(runs.map(|run| (run[0], run.len() as u32)));
+        self.keep(side, call, part, start)
+    }
+
+    fn keep(&mut self, side: Side, call: u32, part: Part, start: usize) -> Bag {
+        let bag = self.bag_from(start);
+        self.made[side].insert((call, part), bag);
+        bag
+    }
+
+    /// The bag of the entries from `start` on.
+    fn bag_from(&self, start: usize) -> Bag {
+        let size = self.entries[start..].iter().map(|&(_, count)| count).sum();
+        Bag { start: start as u32, end: self.entries.len() as u32, size }
+    }
 }

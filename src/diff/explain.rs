@@ -1,6 +1,6 @@
 //! One call → why it has the partner that it has: the evidence, and the other candidates.
 
-use super::bags::{Bags, common};
+use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
 use super::{Relation, TraceDiff};
@@ -163,8 +163,8 @@ impl View<'_, '_> {
     fn evidence(&mut self, call: CallId, other: CallId) -> Evidence {
         let (mine, theirs) = (self.outlines[self.side], self.outlines[self.side.other()]);
         let (a, b) = (call.index(), other.index());
-        let bag = self.bags.of(self.side, call.0);
-        let shared = common(&bag, &self.bags.of(self.side.other(), other.0));
+        let bags = (self.bags.of(self.side, call.0), self.bags.of(self.side.other(), other.0));
+        let shared = self.bags.common(bags.0, bags.1);
         let names =
             (self.diff.tree(self.side).name(call), self.diff.tree(self.side.other()).name(other));
         Evidence {

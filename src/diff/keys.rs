@@ -5,7 +5,7 @@
 //! steps, hashes of compiled graphs, and the vendor's prefix of runtime calls.
 
 use super::Aliases;
-use crate::trace::{Category, TextId, Trace};
+use crate::trace::{Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -50,9 +50,13 @@ impl<'a> Keys<'a> {
         };
         let name = tree.trace().name_id(event);
         if kind == CallKind::Runtime && tree.is_gpu_path(call) {
-            return self.of_launch(tree, call, name);
+            let launched = tree.children(call).find(|&child| tree.kind(child) == CallKind::Gpu);
+            let launched =
+                launched.and_then(|child| tree.event(child)).map(|e| tree.trace().category(e));
+            let key = cache.launches.entry((name, launched));
+            return *key.or_insert_with(|| self.of_launch(tree.trace().text(name), launched));
         }
-        let slots = &mut cache.0[kind as usize];
+        let slots = &mut cache.others[kind as usize];
         if slots.len() <= name.index() {
             slots.resize(name.index() + 1, None);
         }
@@ -63,26 +67,30 @@ impl<'a> Keys<'a> {
     }
 
     /// A call that launched something and whose name says nothing is known by what it launched.
-    fn of_launch(&mut self, tree: &CallTree<'_>, call: CallId, name: TextId) -> Key {
-        let name = self.aliases.apply(tree.trace().text(name));
+    fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
+        let name = self.aliases.apply(name);
         let name = runtime_name(&name);
-        let launched = tree.children(call).find(|&child| tree.kind(child) == CallKind::Gpu);
         let known = LAUNCH_KINDS.contains(&name.as_ref());
-        match launched.and_then(|child| tree.event(child)).filter(|_| !known) {
-            Some(event) => self.intern(CallKind::Runtime, launch_of(tree.trace(), event)),
+        match launched.filter(|_| !known) {
+            Some(category) => self.intern(CallKind::Runtime, launch_of(category)),
             None => self.intern(CallKind::Runtime, &name),
         }
     }
 }
 
-/// Keys by kind of call and name, so that every distinct name is normalised once.
+/// Keys by what they are made of, so that every distinct name is normalised once.
 #[derive(Default)]
-struct Cache([Vec<Option<Key>>; 6]);
+struct Cache {
+    /// By kind of call and name.
+    others: [Vec<Option<Key>>; 6],
+    /// By name and what was launched first.
+    launches: FxHashMap<(TextId, Option<Category>), Key>,
+}
 
 const LAUNCH_KINDS: [&str; 4] = ["launch", "graph launch", "memcpy", "memset"];
 
-fn launch_of(trace: &Trace, gpu_event: crate::trace::EventId) -> &'static str {
-    match trace.category(gpu_event) {
+fn launch_of(launched: Category) -> &'static str {
+    match launched {
         Category::Memcpy => "memcpy",
         Category::Memset => "memset",
         Category::Kernel

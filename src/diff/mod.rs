@@ -10,6 +10,7 @@ mod explain;
 mod keys;
 mod merged;
 mod options;
+mod order;
 mod outline;
 mod uid_map;
 
@@ -110,9 +111,7 @@ impl<'t> TraceDiff<'t> {
         options: DiffOptions,
     ) -> TraceDiff<'t> {
         let trees = PerSide::new(baseline, candidate);
-        // The search breaks ties by the order of its sides, so it is always run in one order of
-        // the two contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
-        let pairing = match in_order(trees) {
+        let pairing = match order::in_order(trees) {
             true => align_in_order(trees, &options.aliases),
             false => mirrored(align_in_order(trees.swap(), &options.aliases)),
         };
@@ -214,28 +213,6 @@ fn align_in_order(trees: PerSide<&CallTree<'_>>, aliases: &Aliases) -> align::Pa
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     align::align(trees, outlines.as_ref())
-}
-
-/// Whether the search takes these trees in this order: by size, then by what they hold, in text,
-/// because ids depend on which tree is seen first.
-fn in_order(trees: PerSide<&CallTree<'_>>) -> bool {
-    let content = |tree: &CallTree<'_>, call: CallId| {
-        let arguments = tree.arguments(call).copied().unwrap_or_default();
-        let text = |id| tree.trace().text(id).to_owned();
-        let texts =
-            [arguments.dims, arguments.types, arguments.concrete, arguments.strides].map(text);
-        (tree.kind(call), tree.name(call).to_owned(), tree.size(call), texts)
-    };
-    let (baseline, candidate) = (trees.baseline, trees.candidate);
-    let lengths = baseline.len().cmp(&candidate.len());
-    let contents = baseline.calls().zip(candidate.calls()).map(|(a, b)| {
-        // Most calls of two runs agree, so names are compared before anything is copied.
-        let names = baseline.name(a).cmp(candidate.name(b));
-        names.then_with(|| content(baseline, a).cmp(&content(candidate, b)))
-    });
-    lengths
-        .then_with(|| contents.into_iter().find(|order| order.is_ne()).unwrap_or(lengths))
-        .is_le()
 }
 
 fn mirrored(pairing: align::Pairing) -> align::Pairing {

@@ -1,7 +1,7 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, Trace};
+use crate::trace::{Arguments, Category, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -199,12 +199,15 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 fn places(tree: &CallTree<'_>, names: &[Key], keys: &mut Keys<'_>) -> Vec<Key> {
+    let mut of_category: FxHashMap<Category, Key> = FxHashMap::default();
+    let mut place = |category: Category| {
+        let key = of_category.entry(category);
+        *key.or_insert_with(|| keys.of_kind(CallKind::Unlinked, category.label()))
+    };
     tree.calls()
         .zip(names)
         .map(|(call, &key)| match (tree.kind(call), tree.event(call)) {
-            (CallKind::Gpu, Some(event)) => {
-                keys.of_kind(CallKind::Unlinked, tree.trace().category(event).label())
-            }
+            (CallKind::Gpu, Some(event)) => place(tree.trace().category(event)),
             _ => key,
         })
         .collect()

@@ -32,6 +32,9 @@ impl Aligner<'_, '_> {
         lists: PerSide<&[u32]>,
         mut unlike: Vec<(u32, u32)>,
     ) -> Vec<(u32, u32)> {
+        if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
+            return unlike;
+        }
         for likeness in [Likeness::Whole, Likeness::Content, Likeness::Itself] {
             if unlike.is_empty() {
                 break;
@@ -115,7 +118,10 @@ impl Aligner<'_, '_> {
         let mut hasher = FxHasher::default();
         match likeness {
             Likeness::Whole => return outline.exact[call as usize],
-            Likeness::Content => self.bags.of(side, call).hash(&mut hasher),
+            Likeness::Content => {
+                let bag = self.bags.of(side, call);
+                self.bags.entries(bag).hash(&mut hasher);
+            }
             Likeness::Itself => {
                 (outline.keys[call as usize].0, outline.arguments[call as usize]).hash(&mut hasher);
             }

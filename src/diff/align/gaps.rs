@@ -10,24 +10,20 @@
 //! and the calls below have in common.
 
 use super::sequence::{self, Compare};
-use crate::diff::bags::{Bags, common, size};
+use super::words::Words;
+use crate::diff::bags::{Bag, Bags};
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::CallKind;
 use std::ops::Range;
 
 /// How many partners for a rename are weighed against opening a call.
 const PARTNERS: usize = 64;
-/// Letters that a word must have before two names that share it are taken for variants.
-const TELLING_WORD: usize = 5;
-/// Long words that tell nothing.
-const COMMON_WORDS: [&str; 5] = ["backward", "forward", "function", "native", "method"];
-
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
 pub(super) struct Gap<'a, 'b, 't> {
-    pub(super) trees: PerSide<&'a CallTree<'t>>,
     pub(super) outlines: PerSide<&'a Outline>,
     pub(super) bags: &'b mut Bags<'a>,
+    pub(super) words: &'b mut Words<'a, 't>,
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
@@ -39,7 +35,7 @@ impl<'b> Gap<'_, 'b, '_> {
         let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
         let gains = PerSide::from_fn(|side| {
             let runs = self.runs;
-            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &all[side.other()]);
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, all[side.other()]);
             runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
         });
         let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
@@ -55,29 +51,23 @@ impl<'b> Gap<'_, 'b, '_> {
 
     /// How many more tokens are paired if the call is opened than if it is kept and renamed;
     /// `None` where it must not be opened.
-    fn gain_of_opening(
-        &mut self,
-        side: Side,
-        at: usize,
-        call: u32,
-        wanted: &[(u32, u32)],
-    ) -> Option<u32> {
+    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: Bag) -> Option<u32> {
         let outline = self.outlines[side];
         let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
         if !host || !outline.has_children(call) {
             return None;
         }
         let inner = self.bags.below(side, call);
-        let opened = common(&inner, wanted);
+        let opened = self.bags.common(inner, wanted);
         // Small change: neither most of what the call holds nor most of what the other side wants.
-        if opened == 0 || (2 * opened < size(&inner) && 2 * opened < size(wanted)) {
+        if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
             return None;
         }
         let partners = self.possible_partners(side, at);
         if self.is_wrapped(side, call, partners, opened) {
             return None;
         }
-        let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, &inner)).max();
+        let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, inner)).max();
         opened.checked_sub(kept.unwrap_or(0))
     }
 
@@ -85,7 +75,10 @@ impl<'b> Gap<'_, 'b, '_> {
     /// that one is the wrapper, and this one is what it wraps.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
-        partners.iter().any(|&other| common(&whole, &self.bags.below(side.other(), other)) > opened)
+        partners.iter().any(|&other| {
+            let inner = self.bags.below(side.other(), other);
+            self.bags.common(whole, inner) > opened
+        })
     }
 
     /// The calls of the other run around the same place.
@@ -122,18 +115,19 @@ impl<'b> Gap<'_, 'b, '_> {
         let works = |outline: &Outline, call: u32| {
             outline.kinds[call as usize] == CallKind::Op && outline.gpu_path[call as usize]
         };
-        if !works(x, a) || !works(y, b) || !self.names_are_alike(a, b) {
+        if !works(x, a) || !works(y, b) || !self.words.share_a_telling_one(a, b) {
             return false;
         }
-        let holds =
-            |bag: &[(u32, u32)], key: Option<u32>| bag.iter().any(|&(token, _)| Some(token) == key);
+        let mut holds = |side: Side, call: u32, key: Option<u32>| {
+            let inner = self.bags.below(side, call);
+            key.is_some_and(|key| self.bags.holds(inner, key))
+        };
         // A wrapper that is named after what it wraps is no variant of it.
-        !holds(&self.bags.below(Side::Baseline, a), y.tokens(b)[0])
-            && !holds(&self.bags.below(Side::Candidate, b), x.tokens(a)[0])
+        !holds(Side::Baseline, a, y.tokens(b)[0]) && !holds(Side::Candidate, b, x.tokens(a)[0])
     }
 
     /// How much would be paired if the call were kept and renamed.
-    fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: &[(u32, u32)]) -> u32 {
+    fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: Bag) -> u32 {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         if mine.kinds[call as usize] != theirs.kinds[other as usize] {
             return 0;
@@ -143,7 +137,8 @@ impl<'b> Gap<'_, 'b, '_> {
             (a, b) if a == b => 2,
             _ => 0,
         };
-        common(inner, &self.bags.below(side.other(), other)) + bonus
+        let theirs = self.bags.below(side.other(), other);
+        self.bags.common(inner, theirs) + bonus
     }
 
     /// Pairs of calls that are the same under another name.
@@ -162,10 +157,10 @@ impl<'b> Gap<'_, 'b, '_> {
         }
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
-        let (shared, larger) = (common(&below, &other), size(&below).max(size(&other)));
+        let (shared, larger) = (self.bags.common(below, other), below.size.max(other.size));
         let arguments = x.arguments[a as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
-        let alike = same_arguments || self.names_are_alike(a, b);
+        let alike = same_arguments || self.words.share_a_telling_one(a, b);
         let agrees = match larger {
             0 => same_arguments,
             _ => 2 * shared >= larger || (alike && shared > 0),
@@ -178,21 +173,8 @@ impl<'b> Gap<'_, 'b, '_> {
 
     /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
     /// where nothing else is known of them, or all below is renamed, too.
-    fn is_in_row_of_variants(&self, a: u32, b: u32) -> bool {
-        let stem = |name: &str| {
-            let last = name.rsplit("::").next().unwrap_or(name);
-            last.trim_start_matches('_').split('_').next().unwrap_or(last).to_owned()
-        };
-        let in_row = self.runs.baseline.len() == self.runs.candidate.len();
-        let first = stem(self.trees.baseline.name(CallId(a)));
-        in_row && !first.is_empty() && first == stem(self.trees.candidate.name(CallId(b)))
-    }
-
-    /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
-    fn names_are_alike(&self, a: u32, b: u32) -> bool {
-        let theirs = telling_words(self.trees.candidate.name(CallId(b)));
-        let mine = telling_words(self.trees.baseline.name(CallId(a)));
-        mine.iter().any(|word| theirs.contains(word))
+    fn is_in_row_of_variants(&mut self, a: u32, b: u32) -> bool {
+        self.runs.baseline.len() == self.runs.candidate.len() && self.words.begin_alike(a, b)
     }
 
     /// What is below a call, without its name: equal for a call and its renamed partner.
@@ -205,15 +187,6 @@ impl<'b> Gap<'_, 'b, '_> {
         }
         body
     }
-}
-
-/// The long words of the last part of a name, in lower case.
-fn telling_words(name: &str) -> Vec<String> {
-    let last = name.rsplit("::").next().unwrap_or(name);
-    last.split(|c: char| !c.is_ascii_alphanumeric())
-        .map(str::to_ascii_lowercase)
-        .filter(|word| word.len() >= TELLING_WORD && !COMMON_WORDS.contains(&word.as_str()))
-        .collect()
 }
 
 impl Compare for Gap<'_, '_, '_> {

@@ -15,6 +15,7 @@ mod score;
 mod sequence;
 mod slide;
 mod threads;
+mod words;
 
 use super::bags::Bags;
 use super::outline::Outline;
@@ -22,6 +23,7 @@ use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use moves::Likeness;
+use words::Words;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +42,7 @@ pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline>) 
         trees,
         outlines,
         bags: Bags::new(outlines),
+        words: Words::new(trees),
         pairing: Pairing {
             partners: outlines.map(|outline| vec![NONE; outline.len()]),
             relations: PerSide::new(
@@ -58,6 +61,7 @@ struct Aligner<'a, 't> {
     trees: PerSide<&'a CallTree<'t>>,
     outlines: PerSide<&'a Outline>,
     bags: Bags<'a>,
+    words: Words<'a, 't>,
     pairing: Pairing,
     /// Pairs whose children are still to be aligned.
     queue: Vec<(u32, u32)>,
@@ -142,7 +146,7 @@ impl<'a, 't> Aligner<'a, 't> {
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);
         self.pair_moved(&left_over, Likeness::Far);
-        self.bags.clear();
+        self.bags.tidy();
     }
 
     /// The calls of a gap that have no partner yet.
@@ -239,9 +243,9 @@ impl<'a, 't> Aligner<'a, 't> {
 
     fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's, 't> {
         gaps::Gap {
-            trees: self.trees,
             outlines: self.outlines,
             bags: &mut self.bags,
+            words: &mut self.words,
             runs: gap.as_ref().map(Vec::as_slice),
         }
     }

@@ -7,7 +7,6 @@
 
 use super::Aligner;
 use super::score::is_one_inside_other;
-use crate::diff::bags::common;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
@@ -197,8 +196,8 @@ impl Aligner<'_, '_> {
         if x.shape[a as usize] == y.shape[b as usize] {
             return true;
         }
-        let bag = self.bags.of(Side::Baseline, a);
-        let shared = common(&bag, &self.bags.of(Side::Candidate, b));
+        let bags = (self.bags.of(Side::Baseline, a), self.bags.of(Side::Candidate, b));
+        let shared = self.bags.common(bags.0, bags.1);
         !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
 }

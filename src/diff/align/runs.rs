@@ -43,6 +43,9 @@ fn lost_contents(
     lists: PerSide<&[u32]>,
     side: Side,
 ) -> Vec<Range<usize>> {
+    if lists[side].len() < LEAST {
+        return Vec::new();
+    }
     let other = side.other();
     let key = |side: Side, call: u32| outlines[side].keys[call as usize];
     let known: FxHashSet<Key> = lists[other].iter().map(|&call| key(other, call)).collect();

@@ -2,12 +2,13 @@
 
 use super::runs;
 use super::sequence::{Compare, shared_tokens};
-use crate::diff::bags::{Bag, Bags, common};
+use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Worth of one common token.
@@ -38,11 +39,11 @@ pub(super) struct Siblings<'a, 'b, 't> {
     elements: PerSide<Vec<Range<usize>>>,
     bags_of_runs: PerSide<FxHashMap<usize, Bag>>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
-    launches_agree: FxHashMap<Key, bool>,
+    launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Whether a list has more calls that equal an element than the other list.
-    novel: PerSide<Vec<bool>>,
+    novel: PerSide<OnceCell<Vec<bool>>>,
     /// Whether a list has more calls of an element's key than the other list.
-    new_names: PerSide<Vec<bool>>,
+    new_names: PerSide<OnceCell<Vec<bool>>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
 }
@@ -55,13 +56,6 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         lists: PerSide<&'b [u32]>,
         launched_together: bool,
     ) -> Self {
-        let launches_agree = launches_agree(outlines, lists);
-        let novel = PerSide::from_fn(|side| {
-            surplus(lists, side, |side, call| outlines[side].exact[call as usize])
-        });
-        let new_names = PerSide::from_fn(|side| {
-            surplus(lists, side, |side, call| u64::from(outlines[side].keys[call as usize].0))
-        });
         let elements = runs::elements(outlines, lists);
         Siblings {
             trees,
@@ -70,9 +64,9 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             lists,
             elements,
             bags_of_runs: PerSide::default(),
-            launches_agree,
-            novel,
-            new_names,
+            launches_agree: OnceCell::new(),
+            novel: PerSide::default(),
+            new_names: PerSide::default(),
             launched_together,
         }
     }
@@ -93,16 +87,20 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         if run.len() == 1 {
             return self.bags.of(side, self.lists[side][run.start]);
         }
-        if let Some(bag) = self.bags_of_runs[side].get(&at) {
-            return bag.clone();
-        }
-        let bag: Bag = self.bags.of_all(side, &self.lists[side][run]).into();
-        self.bags_of_runs[side].insert(at, bag.clone());
-        bag
+        let made = self.bags_of_runs[side].entry(at);
+        *made.or_insert_with(|| self.bags.of_all(side, &self.lists[side][run]))
     }
 
     fn is_novel(&self, side: Side, at: usize) -> bool {
-        self.novel[side][self.elements[side][at].start]
+        let token = |side: Side, call: u32| self.outlines[side].exact[call as usize];
+        let novel = self.novel[side].get_or_init(|| surplus(self.lists, side, token));
+        novel[self.elements[side][at].start]
+    }
+
+    fn is_new_name(&self, side: Side, at: usize) -> bool {
+        let token = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
+        let new_names = self.new_names[side].get_or_init(|| surplus(self.lists, side, token));
+        new_names[self.elements[side][at].start]
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
@@ -120,7 +118,8 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
 
     fn score_launch(&mut self, a: u32, b: u32) -> i64 {
         let key = self.outlines.baseline.keys[a as usize];
-        let agree = self.launches_agree.get(&key).copied().unwrap_or(false);
+        let launches = || launches_agree(self.outlines, self.lists);
+        let agree = self.launches_agree.get_or_init(launches).get(&key).copied().unwrap_or(false);
         let shared = self.common(a, b);
         // The key and the kind of GPU event are common to all launches; names are the evidence.
         let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
@@ -174,9 +173,10 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     fn wrapped(&mut self, i: usize, j: usize) -> Option<i64> {
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let is_new = |side: Side, at: usize| self.new_names[side][self.elements[side][at].start];
-        let within_b = is_new(Side::Candidate, j).then(|| inside(y, b, x.keys[a as usize]));
-        let within_a = || is_new(Side::Baseline, i).then(|| inside(x, a, y.keys[b as usize]));
+        let within_b =
+            self.is_new_name(Side::Candidate, j).then(|| inside(y, b, x.keys[a as usize]));
+        let within_a =
+            || self.is_new_name(Side::Baseline, i).then(|| inside(x, a, y.keys[b as usize]));
         let (a, b) = match within_b.flatten() {
             Some(inner) => (a, inner),
             None => (within_a().flatten()?, b),
@@ -191,8 +191,8 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     }
 
     fn common(&mut self, a: u32, b: u32) -> i64 {
-        let bag = self.bags.of(Side::Baseline, a);
-        i64::from(common(&bag, &self.bags.of(Side::Candidate, b)))
+        let bags = (self.bags.of(Side::Baseline, a), self.bags.of(Side::Candidate, b));
+        i64::from(self.bags.common(bags.0, bags.1))
     }
 }
 
@@ -231,8 +231,8 @@ impl Compare for Siblings<'_, '_, '_> {
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
         if self.is_run(i, j) {
-            let bag = self.bag_of_run(Side::Baseline, i);
-            return AFFINITY * i64::from(common(&bag, &self.bag_of_run(Side::Candidate, j)));
+            let runs = (self.bag_of_run(Side::Baseline, i), self.bag_of_run(Side::Candidate, j));
+            return AFFINITY * i64::from(self.bags.common(runs.0, runs.1));
         }
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);

@@ -73,9 +73,14 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     }
     let (a, b) = (front..n - back, front..m - back);
     if !a.is_empty() && !b.is_empty() {
-        let corridor = corridor(compare, a, b);
-        aligned.cut_blocks = corridor.cut_blocks;
-        let inner = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
+        let inner = if (a.len(), b.len()) == (1, 1) {
+            // As most calls have few calls below them, this is the common case by far.
+            (compare.score(front, front) > 0).then_some((0, 0)).into_iter().collect()
+        } else {
+            let corridor = corridor(compare, a, b);
+            aligned.cut_blocks = corridor.cut_blocks;
+            best_path(&corridor.rows, |i, j| compare.score(front + i, front + j))
+        };
         let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
         aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
     }

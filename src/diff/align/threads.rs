@@ -5,7 +5,6 @@
 //! for among what the paired ones could not place.
 
 use super::Aligner;
-use crate::diff::bags::{common, size};
 use crate::diff::keys::Key;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
@@ -33,7 +32,7 @@ impl Aligner<'_, '_> {
             }
         }
         candidates.sort_unstable();
-        self.bags.clear();
+        self.bags.tidy();
         let mut taken = PerSide::new(Vec::new(), Vec::new());
         for (_, _, a, b) in candidates {
             if !taken.baseline.contains(&a) && !taken.candidate.contains(&b) {
@@ -55,9 +54,30 @@ impl Aligner<'_, '_> {
         }
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
-        let shared = common(&below, &other);
-        let alike = shared > 0 || size(&below) == size(&other) || self.ask_the_same(a, b);
+        let shared = self.bags.common(below, other);
+        if self.are_foreign(PerSide::new(a, b)) {
+            return None;
+        }
+        let alike = shared > 0 || below.size == other.size || self.ask_the_same(a, b);
         alike.then_some(shared)
+    }
+
+    /// Whether two threads share nothing but that they launch: no op, frame, shape or kernel.
+    fn are_foreign(&mut self, roots: PerSide<u32>) -> bool {
+        let outlines = self.outlines;
+        let is_host = |side: Side, call: u32| {
+            matches!(outlines[side].kinds[call as usize], CallKind::Op | CallKind::Frame)
+        };
+        let have_host_calls = Side::BOTH.into_iter().all(|side| {
+            let root = roots[side];
+            (root + 1..outlines[side].end(root)).any(|call| is_host(side, call))
+        });
+        have_host_calls && {
+            let below = PerSide::from_fn(|side| self.bags.below(side, roots[side]));
+            let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side]));
+            self.bags.common(below.baseline, below.candidate)
+                == self.bags.common(launches.baseline, launches.candidate)
+        }
     }
 
     /// Whether both threads make the same runtime calls without GPU work, which are no evidence
@@ -102,13 +122,21 @@ impl Aligner<'_, '_> {
         let wanted = self.bags.below(side, root);
         let mut best: Option<(u32, Vec<u32>)> = None;
         for &other in others {
+            let roots = match side {
+                Side::Baseline => PerSide::new(root, other),
+                Side::Candidate => PerSide::new(other, root),
+            };
+            if self.are_foreign(roots) {
+                continue;
+            }
             let free = self.unpaired_below(side.other(), other);
-            let shared = common(&wanted, &self.bags.of_all(side.other(), &free));
+            let theirs = self.bags.of_all(side.other(), &free);
+            let shared = self.bags.common(wanted, theirs);
             if shared > best.as_ref().map_or(0, |&(most, _)| most) {
                 best = Some((shared, free));
             }
         }
-        self.bags.clear();
+        self.bags.tidy();
         best.map(|(_, free)| free)
     }
 

@@ -1,0 +1,92 @@
+//! Which of two trees the search takes first.
+//!
+//! The search breaks ties by the order of its sides, so it is always run in one order of the two
+//! contents: that makes `diff(b, a)` the mirror of `diff(a, b)`.
+
+use crate::side::PerSide;
+use crate::trace::{Arguments, TextId, Trace};
+use crate::tree::{CallId, CallTree};
+use std::cmp::Ordering;
+
+/// Whether the search takes these trees in this order: by size, then by what they hold, in text,
+/// because ids depend on which tree is seen first.
+pub(super) fn in_order(trees: PerSide<&CallTree<'_>>) -> bool {
+    let (baseline, candidate) = (trees.baseline, trees.candidate);
+    let mut contents = Contents::new(trees);
+    let mut orders = baseline.calls().zip(candidate.calls()).map(|(a, b)| contents.compare(a, b));
+    let lengths = baseline.len().cmp(&candidate.len());
+    lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
+}
+
+/// Compares calls by what they hold. Two runs share most of it, so texts are compared only once.
+struct Contents<'a, 't> {
+    trees: PerSide<&'a CallTree<'t>>,
+    names: Twins,
+    arguments: Twins,
+}
+
+impl<'a, 't> Contents<'a, 't> {
+    fn new(trees: PerSide<&'a CallTree<'t>>) -> Self {
+        Contents { trees, names: Twins::default(), arguments: Twins::default() }
+    }
+
+    fn compare(&mut self, a: CallId, b: CallId) -> Ordering {
+        let (baseline, candidate) = (self.trees.baseline, self.trees.candidate);
+        let form = |tree: &CallTree<'_>, call| (tree.kind(call), tree.size(call));
+        self.names(a, b)
+            .then_with(|| form(baseline, a).cmp(&form(candidate, b)))
+            .then_with(|| self.arguments(a, b))
+    }
+
+    fn names(&mut self, a: CallId, b: CallId) -> Ordering {
+        let (baseline, candidate) = (self.trees.baseline, self.trees.candidate);
+        let texts = || baseline.name(a).cmp(candidate.name(b));
+        match (baseline.event(a), candidate.event(b)) {
+            (Some(one), Some(other)) => {
+                let ids = (baseline.trace().name_id(one), candidate.trace().name_id(other));
+                self.names.compare(ids.0.index(), ids.1.index(), texts)
+            }
+            _ => texts(),
+        }
+    }
+
+    fn arguments(&mut self, a: CallId, b: CallId) -> Ordering {
+        let id = |tree: &CallTree<'_>, call| {
+            tree.event(call).and_then(|event| tree.trace().arguments_id(event))
+        };
+        let (baseline, candidate) = (self.trees.baseline, self.trees.candidate);
+        match (id(baseline, a), id(candidate, b)) {
+            (Some(one), Some(other)) => self.arguments.compare(one.index(), other.index(), || {
+                let mine = texts(baseline.trace(), baseline.arguments(a));
+                mine.cmp(texts(candidate.trace(), candidate.arguments(b)))
+            }),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        }
+    }
+}
+
+/// The texts of a record of arguments.
+fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<Item = &'a str> {
+    let ids = arguments.map(|a| [a.dims, a.types, a.concrete, a.strides]);
+    ids.into_iter().flatten().map(|id: TextId| trace.text(id))
+}
+
+/// For ids of the baseline, the id of the candidate that was found to stand for the same.
+#[derive(Default)]
+struct Twins(Vec<Option<usize>>);
+
+impl Twins {
+    fn compare(&mut self, a: usize, b: usize, contents: impl FnOnce() -> Ordering) -> Ordering {
+        if self.0.get(a).copied().flatten() == Some(b) {
+            return Ordering::Equal;
+        }
+        let order = contents();
+        if order.is_eq() {
+            if self.0.len() <= a {
+                self.0.resize(a + 1, None);
+            }
+            self.0[a] = Some(b);
+        }
+        order
+    }
+}
