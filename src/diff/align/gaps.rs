@@ -57,18 +57,35 @@ impl<'b> Gap<'_, 'b, '_> {
         if !host || !outline.has_children(call) {
             return None;
         }
+        let partners = self.possible_partners(side, at);
         let inner = self.bags.below(side, call);
+        if inner.size == 0 {
+            return self.wraps_queries(side, call, partners).then_some(0);
+        }
         let opened = self.bags.common(inner, wanted);
         // Small change: neither most of what the call holds nor most of what the other side wants.
         if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
             return None;
         }
-        let partners = self.possible_partners(side, at);
         if self.is_wrapped(side, call, partners, opened) {
             return None;
         }
         let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, inner)).max();
         opened.checked_sub(kept.unwrap_or(0))
+    }
+
+    /// Whether the other run has a query that this call holds, but no call that this one may be
+    /// under another name.
+    fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
+        let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
+        let is_there = |query: u32| {
+            let key = mine.keys[query as usize];
+            others.iter().any(|&other| theirs.is_query(other) && theirs.keys[other as usize] == key)
+        };
+        let is_alone = || {
+            others.iter().all(|&other| theirs.kinds[other as usize] != mine.kinds[call as usize])
+        };
+        mine.each_child(call).any(is_there) && is_alone()
     }
 
     /// Whether a call of the other run holds more of this one than is gained by opening it: then

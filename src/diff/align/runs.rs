@@ -8,10 +8,11 @@
 //! Call by call, what a lost wrapper held has too little in common with the wrapper to hold its
 //! place in a row of like siblings.
 
+use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Fewest siblings that are taken together.
@@ -22,12 +23,13 @@ const RUNS: usize = 64;
 /// The elements of two lists of siblings, as ranges of the lists.
 pub(super) fn elements(
     outlines: PerSide<&Outline>,
+    bags: &mut Bags<'_>,
     lists: PerSide<&[u32]>,
 ) -> PerSide<Vec<Range<usize>>> {
     PerSide::from_fn(|side| {
         let mut elements = Vec::with_capacity(lists[side].len());
         let mut from = 0;
-        for run in lost_contents(outlines, lists, side) {
+        for run in lost_contents(outlines, bags, lists, side) {
             elements.extend((from..run.start).map(|at| at..at + 1));
             from = run.end;
             elements.push(run);
@@ -40,6 +42,7 @@ pub(super) fn elements(
 /// The runs of one list that look like the children of a call of the other list.
 fn lost_contents(
     outlines: PerSide<&Outline>,
+    bags: &mut Bags<'_>,
     lists: PerSide<&[u32]>,
     side: Side,
 ) -> Vec<Range<usize>> {
@@ -61,25 +64,18 @@ fn lost_contents(
     }
     runs.truncate(RUNS);
     runs.retain(|run| {
-        let mut inside: FxHashMap<Key, usize> = FxHashMap::default();
-        for &call in &lists[side][run.clone()] {
-            *inside.entry(key(side, call)).or_default() += 1;
-        }
-        lists[other].iter().any(|&call| holds_most(outlines[other], call, &inside, run.len()))
+        let inside = bags.of_all(side, &lists[side][run.clone()]);
+        lists[other].iter().any(|&call| holds_most(outlines[other], bags, (other, call), inside))
     });
     runs
 }
 
-/// Whether at least half of a run have a partner by key among the children of a call.
-fn holds_most(outline: &Outline, call: u32, run: &FxHashMap<Key, usize>, length: usize) -> bool {
-    if outline.end(call) - call <= length as u32 / 2 {
+/// Whether a call holds at least half of what a run of siblings is made of, at whatever depth: a
+/// step and the loader in it may be gone together.
+fn holds_most(outline: &Outline, bags: &mut Bags<'_>, (side, call): (Side, u32), run: Bag) -> bool {
+    if 2 * (outline.weight(call) - outline.own_weight(call)) < run.size {
         return false;
     }
-    let mut found: FxHashMap<Key, usize> = FxHashMap::default();
-    for child in outline.each_child(call) {
-        *found.entry(outline.keys[child as usize]).or_default() += 1;
-    }
-    let shared: usize =
-        run.iter().map(|(key, &count)| count.min(found.get(key).copied().unwrap_or(0))).sum();
-    2 * shared >= length
+    let below = bags.below(side, call);
+    2 * bags.common(below, run) >= run.size
 }

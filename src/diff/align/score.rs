@@ -56,7 +56,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         lists: PerSide<&'b [u32]>,
         launched_together: bool,
     ) -> Self {
-        let elements = runs::elements(outlines, lists);
+        let elements = runs::elements(outlines, bags, lists);
         Siblings {
             trees,
             outlines,
@@ -307,13 +307,16 @@ pub(super) fn is_one_inside_other(outlines: PerSide<&Outline>, a: u32, b: u32) -
         let (mine, theirs) = (outlines[side], outlines[side.other()]);
         let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
         let holds_more = || mine.weight(outer) > mine.own_weight(outer) + theirs.weight(inner);
-        // Down the calls of the same name; each level is asked for its first one only.
+        let holds_it = |call: u32| {
+            let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
+            mine.each_child(call).any(|below| equal(below as usize))
+        };
+        // Down the calls of the same name, the first one of each level.
         let next =
             |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
         mine.weight(outer) > theirs.weight(inner)
             && (!same_arguments || holds_more())
-            && std::iter::successors(next(&outer), next)
-                .any(|below| mine.exact[below as usize] == exact)
+            && std::iter::successors(Some(outer), next).any(holds_it)
     };
     holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a)
 }
