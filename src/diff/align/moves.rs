@@ -9,10 +9,13 @@ use super::Aligner;
 use super::score::is_one_inside_other;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many of the nearest calls of the other side are considered, before and behind.
 const NEAREST: usize = 8;
+
+/// How many calls below those that are left over are looked at.
+const LOOKED_INTO: usize = 1 << 14;
 
 /// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
 const BESIDE: u32 = 48;
@@ -46,7 +49,10 @@ impl Aligner<'_, '_> {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
         }
-        let lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
+        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
+        if likeness == Likeness::Beside {
+            lost = self.without_wrapped(&lost);
+        }
         let reach = match likeness {
             Likeness::Beside => BESIDE,
             Likeness::EqualNear | Likeness::SimilarNear => NEAR,
@@ -56,11 +62,10 @@ impl Aligner<'_, '_> {
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
-        if matches!(likeness, Likeness::Beside | Likeness::SimilarNear) {
-            self.pair_by(&lost, reach, key_of);
-        }
-        if likeness == Likeness::Far {
-            self.pair_the_only(&lost);
+        match likeness {
+            Likeness::Beside | Likeness::SimilarNear => self.pair_by(&lost, reach, key_of),
+            Likeness::EqualNear => {}
+            Likeness::Far => self.pair_the_only(&lost),
         }
     }
 
@@ -87,6 +92,23 @@ impl Aligner<'_, '_> {
         calls.sort_unstable();
         let places = self.places(side, &calls);
         calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
+    }
+
+    /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
+    /// a wrapper, which is opened before anything in it is taken for moved.
+    fn without_wrapped(&self, lost: &PerSide<Vec<Lost>>) -> PerSide<Vec<Lost>> {
+        let inside = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let free = lost[side].iter().filter(|lost| self.is_free(side, lost.call));
+            let below = free.flat_map(|lost| lost.call + 1..outline.end(lost.call));
+            below.take(LOOKED_INTO).map(|call| outline.exact[call as usize]).collect()
+        });
+        let inside: PerSide<FxHashSet<u64>> = inside;
+        PerSide::from_fn(|side| {
+            let exact = |lost: &&Lost| self.outlines[side].exact[lost.call as usize];
+            let lost = lost[side].iter();
+            lost.filter(|lost| !inside[side.other()].contains(&exact(lost))).copied().collect()
+        })
     }
 
     /// Where calls of one side stand in the baseline: behind the partner of the call before them.
