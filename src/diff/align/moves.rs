@@ -9,6 +9,7 @@ use super::Aligner;
 use super::score::is_one_inside_other;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many of the nearest calls of the other side are considered, before and behind.
@@ -49,7 +50,14 @@ impl Aligner<'_, '_> {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
         }
-        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side]));
+        let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
+        let launches = PerSide::from_fn(|side| self.lost(side, &left_over[side], launches));
+        match likeness {
+            Likeness::EqualNear => self.pair_by(&launches, BESIDE, exact_of),
+            Likeness::Far => self.pair_the_only(&launches, exact_of),
+            Likeness::Beside | Likeness::SimilarNear => {}
+        }
+        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side], Self::is_host));
         if likeness == Likeness::Beside {
             lost = self.without_wrapped(&lost);
         }
@@ -59,13 +67,13 @@ impl Aligner<'_, '_> {
             Likeness::Far => u32::MAX,
         };
         if likeness != Likeness::SimilarNear {
-            self.pair_by(&lost, reach, |me, side, call| me.outlines[side].exact[call as usize]);
+            self.pair_by(&lost, reach, exact_of);
             self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
         }
         match likeness {
             Likeness::Beside | Likeness::SimilarNear => self.pair_by(&lost, reach, key_of),
             Likeness::EqualNear => {}
-            Likeness::Far => self.pair_the_only(&lost),
+            Likeness::Far => self.pair_the_only(&lost, key_of),
         }
     }
 
@@ -75,20 +83,24 @@ impl Aligner<'_, '_> {
         calls: &PerSide<Vec<u32>>,
         token: impl Fn(Side, u32) -> u64,
     ) {
-        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side]));
+        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], Self::is_host));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
     }
 
-    /// The calls that may have moved. Launches and GPU events are paired by their place only.
-    fn lost(&self, side: Side, left_over: &[u32]) -> Vec<Lost> {
-        let outline = self.outlines[side];
-        let mut calls: Vec<u32> = left_over
-            .iter()
-            .copied()
-            .filter(|&call| {
-                !outline.is_gpu(call) && !outline.is_query(call) && !outline.is_launch(call)
-            })
-            .collect();
+    fn is_host(&self, side: Side, call: u32) -> bool {
+        matches!(self.outlines[side].kinds[call as usize], CallKind::Op | CallKind::Frame)
+    }
+
+    /// The calls that may have moved. GPU events and queries are paired by their place only, and so
+    /// are launches, unless they launch the same.
+    fn lost(
+        &self,
+        side: Side,
+        left_over: &[u32],
+        may_move: impl Fn(&Self, Side, u32) -> bool,
+    ) -> Vec<Lost> {
+        let calls = left_over.iter().copied();
+        let mut calls: Vec<u32> = calls.filter(|&call| may_move(self, side, call)).collect();
         calls.sort_unstable();
         let places = self.places(side, &calls);
         calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
@@ -147,9 +159,13 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Pairs free calls that alone have their key on both sides.
-    fn pair_the_only(&mut self, lost: &PerSide<Vec<Lost>>) {
-        for (mine, theirs) in self.groups_by(lost, key_of) {
+    /// Pairs free calls that alone have their token on both sides.
+    fn pair_the_only(
+        &mut self,
+        lost: &PerSide<Vec<Lost>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) {
+        for (mine, theirs) in self.groups_by(lost, token) {
             if let ([_], [_]) = (&*mine, &*theirs) {
                 self.pair_group(&mine, &theirs, u32::MAX);
             }
@@ -222,6 +238,10 @@ impl Aligner<'_, '_> {
         let shared = self.bags.common(bags.0, bags.1);
         !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
+}
+
+fn exact_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+    aligner.outlines[side].exact[call as usize]
 }
 
 fn key_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {

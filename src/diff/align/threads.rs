@@ -10,6 +10,9 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use rustc_hash::FxHashSet;
 
+/// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
+const FOREIGN: u32 = 64;
+
 impl Aligner<'_, '_> {
     pub(super) fn align_threads(&mut self) {
         let roots = PerSide::from_fn(|side| self.outlines[side].roots());
@@ -72,8 +75,9 @@ impl Aligner<'_, '_> {
             let root = roots[side];
             (root + 1..outlines[side].end(root)).any(|call| is_host(side, call))
         });
-        have_host_calls && {
-            let below = PerSide::from_fn(|side| self.bags.below(side, roots[side]));
+        let below = PerSide::from_fn(|side| self.bags.below(side, roots[side]));
+        let large = below.baseline.size.min(below.candidate.size) >= FOREIGN;
+        large && have_host_calls && {
             let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side]));
             self.bags.common(below.baseline, below.candidate)
                 == self.bags.common(launches.baseline, launches.candidate)
