@@ -24,10 +24,17 @@ use std::ops::Range;
 const EXACT_CELLS: usize = 1 << 16;
 /// A block of unequal tokens with more cells than this is searched along its diagonal only.
 const BLOCK_CELLS: usize = 1 << 20;
-/// Cells that the corridor of one pair of lists may have, roughly; bounds memory.
-const CORRIDOR_CELLS: usize = 1 << 23;
-/// Half the width of the corridor: narrowest and widest.
-const HALF_WIDTH: (usize, usize) = (4, 32);
+/// Half the width of a corridor that has more cells than [`WIDE_CELLS`].
+const HALF_WIDTH: usize = 32;
+/// Cells up to which a corridor is made wider. A row of like layers may be searched several layers
+/// to both sides then: the path may be wrong by one of them where nearly everything is renamed.
+const WIDE_CELLS: usize = 1 << 19;
+/// Half the width of the widest corridor.
+const HALF_WIDEST: usize = 256;
+/// Cells above which a corridor is made narrower; bounds memory.
+const MOST_CELLS: usize = 1 << 23;
+/// Half the width of the narrowest corridor.
+const HALF_NARROWEST: usize = 4;
 
 /// What the alignment of two sequences looks at.
 pub(super) trait Compare {
@@ -100,7 +107,7 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
     if n.saturating_mul(m) <= EXACT_CELLS {
         return Corridor { rows: vec![(0, m); n + 1], cut_blocks: 0 };
     }
-    let half = (CORRIDOR_CELLS / (n + m)).clamp(HALF_WIDTH.0, HALF_WIDTH.1);
+    let half = half_width(n + m);
     let (a_tokens, b_tokens) = compare.tokens(a, b);
     let mut corridor = Corridor { rows: vec![(m, 0); n + 1], cut_blocks: 0 };
     let mut widen = |row: usize, from: usize, to: usize| {
@@ -125,6 +132,12 @@ fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Cor
     widen(n, m, m);
     connect(&mut corridor.rows);
     corridor
+}
+
+/// Half the width of the corridor of two lists with so many elements together.
+fn half_width(elements: usize) -> usize {
+    let wide = (WIDE_CELLS / elements).clamp(HALF_WIDTH, HALF_WIDEST);
+    wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
 /// The alignment of equal tokens with most of them in common. None of the near-linear methods is
