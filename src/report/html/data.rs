@@ -6,7 +6,6 @@ use super::texts::Texts;
 use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::Unit;
-use crate::report::sums::NodeSums;
 use crate::side::Side;
 use serde::Serialize;
 use std::fmt;
@@ -25,7 +24,7 @@ pub(super) struct PageData<'a> {
     names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
-    tree: PageTree,
+    tree: PageTree<'a>,
     rows: PageRows,
     texts: Vec<String>,
 }
@@ -45,8 +44,7 @@ pub(super) fn embed<'a>(
     unit: Unit,
 ) -> (PageData<'a>, LeftOut) {
     let mut texts = Texts::new();
-    let sums = NodeSums::new(analysis);
-    let tree = PageTree::new(analysis, &sums, NODES, &mut texts);
+    let tree = PageTree::new(analysis, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };

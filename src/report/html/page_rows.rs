@@ -58,7 +58,7 @@ impl PageRows {
     /// At most `most` rows.
     pub(super) fn new(
         analysis: &Analysis<'_>,
-        tree: &PageTree,
+        tree: &PageTree<'_>,
         facets: &[Facet],
         most: usize,
         texts: &mut Texts,
@@ -74,7 +74,7 @@ impl PageRows {
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
-                column.value.push(texts.id(&facet.values[id]));
+                column.value.push(texts.id(&facet.texts[facet.values[id] as usize]));
             }
         }
         rows
@@ -112,7 +112,7 @@ impl PageRows {
     fn push_place(
         &mut self,
         analysis: &Analysis<'_>,
-        tree: &PageTree,
+        tree: &PageTree<'_>,
         row: &Row,
         texts: &mut Texts,
     ) {

@@ -13,136 +13,154 @@ use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
 use crate::report::labels::node_name;
 use crate::report::prune::keep_most;
-use crate::report::sums::NodeSums;
+use crate::report::sums::own_time;
 use crate::side::Side;
 use crate::tree::CallKind;
-use serde::Serialize;
-
-/// Stands for a node that is left out.
-const OUT: u32 = u32::MAX;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// The kept nodes in preorder, a column for each property.
-#[derive(Serialize)]
-pub(super) struct PageTree {
-    /// Ids in the merged tree; empty where every node is kept and the id is the position.
-    id: Vec<u32>,
-    /// How many kept nodes stand above.
-    depth: Vec<u32>,
+pub(super) struct PageTree<'a> {
+    analysis: &'a Analysis<'a>,
+    kept: Vec<MergedId>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
-    kind: String,
+    kinds: String,
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
-    relation: String,
-    name: Vec<PageText>,
-    /// Own time in ns of the nodes that have some: position, trace1, trace2.
-    own: Vec<(u32, i64, i64)>,
-    uid1: Vec<i64>,
-    uid2: Vec<i64>,
-    /// Nodes left out below: position and number.
-    hidden: Vec<(u32, u32)>,
-    /// Position of each node of the merged tree, `OUT` where it is left out.
-    #[serde(skip)]
-    positions: Vec<u32>,
+    relations: String,
+    names: Vec<PageText>,
+    folded: Folded,
 }
 
-impl PageTree {
+impl<'a> PageTree<'a> {
     /// At most `most` nodes.
-    pub(super) fn new(
-        analysis: &Analysis<'_>,
-        sums: &NodeSums,
-        most: usize,
-        texts: &mut Texts,
-    ) -> PageTree {
-        let keep = keep_most(analysis, sums, most);
-        let mut tree = PageTree::place(analysis, &keep);
-        for (id, node) in analysis.diff().merged().nodes() {
-            if keep[id.index()] {
-                tree.push(analysis, node, texts);
-            }
+    pub(super) fn new(analysis: &'a Analysis<'_>, most: usize, texts: &mut Texts) -> PageTree<'a> {
+        let keep = keep_most(analysis, most);
+        let kept: Vec<MergedId> =
+            analysis.diff().merged().ids().filter(|id| keep[id.index()]).collect();
+        let nodes = || kept.iter().map(|&id| analysis.diff().merged().node(id));
+        PageTree {
+            analysis,
+            kinds: nodes().map(|node| kind_letter(analysis, node)).collect(),
+            relations: nodes().map(|node| relation_letter(analysis, node)).collect(),
+            names: nodes().map(|node| texts.id(&node_name(analysis, node))).collect(),
+            folded: Folded::new(analysis, &keep),
+            kept,
         }
-        tree.fold(analysis, sums);
-        tree
     }
 
     /// Position in the page of a node; `None` where it is left out.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
-        Some(self.positions[id.index()]).filter(|&position| position != OUT)
+        self.kept.binary_search(&id).ok().map(|position| position as u32)
     }
 
     /// Number of nodes that are left out.
     pub(super) fn left_out(&self) -> u64 {
-        (self.positions.len() - self.depth.len()) as u64
+        (self.analysis.diff().merged().len() - self.kept.len()) as u64
     }
 
-    fn place(analysis: &Analysis<'_>, keep: &[bool]) -> PageTree {
-        let merged = analysis.diff().merged();
-        let mut next = 0;
-        let positions: Vec<u32> = keep
-            .iter()
-            .map(|&kept| match kept {
-                true => {
-                    next += 1;
-                    next - 1
-                }
-                false => OUT,
-            })
-            .collect();
-        let kept = || merged.nodes().map(|(id, _)| id).filter(|id| keep[id.index()]);
-        let all = next as usize == keep.len();
-        PageTree {
-            id: if all { Vec::new() } else { kept().map(|id| id.index() as u32).collect() },
-            depth: kept().map(|id| merged.depth(id) as u32).collect(),
-            kind: String::with_capacity(next as usize),
-            relation: String::with_capacity(next as usize),
-            name: Vec::with_capacity(next as usize),
-            own: Vec::new(),
-            uid1: Vec::with_capacity(next as usize),
-            uid2: Vec::with_capacity(next as usize),
-            hidden: Vec::new(),
-            positions,
-        }
+    fn ids(&self) -> impl Iterator<Item = usize> {
+        // Where every node is kept, the id is the position.
+        let told = if self.left_out() == 0 { &[] } else { &self.kept[..] };
+        told.iter().map(|id| id.index())
     }
 
-    fn push(&mut self, analysis: &Analysis<'_>, node: MergedNode, texts: &mut Texts) {
-        let uid = |side: Side| {
-            let tree = analysis.tree(side);
-            let event = node.call(side).and_then(|call| tree.event(call));
+    /// How many kept nodes stand above each.
+    fn depths(&self) -> impl Iterator<Item = usize> {
+        self.kept.iter().map(|&id| self.analysis.diff().merged().depth(id))
+    }
+
+    fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
+        let tree = self.analysis.tree(side);
+        self.kept.iter().map(move |&id| {
+            let call = self.analysis.diff().merged().node(id).call(side);
+            let event = call.and_then(|call| tree.event(call));
             event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
-        };
-        self.name.push(texts.id(&node_name(analysis, node)));
-        self.kind.push(kind_letter(analysis, node));
-        self.relation.push(relation_letter(analysis, node));
-        self.uid1.push(uid(Side::Baseline));
-        self.uid2.push(uid(Side::Candidate));
+        })
+    }
+}
+
+/// Columns that the comparison already holds in another form are made as they are written.
+impl Serialize for PageTree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut columns = serializer.serialize_struct("PageTree", 9)?;
+        columns.serialize_field("id", &Column(|| self.ids()))?;
+        columns.serialize_field("depth", &Column(|| self.depths()))?;
+        columns.serialize_field("kind", &self.kinds)?;
+        columns.serialize_field("relation", &self.relations)?;
+        columns.serialize_field("name", &self.names)?;
+        columns.serialize_field("own", &self.folded.own)?;
+        columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
+        columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
+        columns.serialize_field("hidden", &self.folded.hidden)?;
+        columns.end()
+    }
+}
+
+/// What an iterator yields, as a JSON array.
+struct Column<F>(F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// The time of every node added to the nearest kept one at or above it, with the number of nodes
+/// left out below each.
+#[derive(Default)]
+struct Folded {
+    /// Own time in ns of the nodes that have some: position, trace1, trace2.
+    own: Vec<(u32, i64, i64)>,
+    /// Nodes left out below: position and number.
+    hidden: Vec<(u32, u32)>,
+}
+
+/// A kept node whose subtree has not been seen whole yet.
+struct Open {
+    position: u32,
+    own: [i64; 2],
+    hidden: u32,
+}
+
+impl Folded {
+    fn new(analysis: &Analysis<'_>, keep: &[bool]) -> Folded {
+        let merged = analysis.diff().merged();
+        let mut folded = Folded::default();
+        // One for each depth: a node is kept only if those above it are.
+        let mut above: Vec<Open> = Vec::new();
+        let mut next = 0;
+        for (id, node) in merged.nodes() {
+            let is_kept = keep[id.index()];
+            while above.len() > merged.depth(id) {
+                folded.close(above.pop());
+            }
+            if is_kept {
+                above.push(Open { position: next, own: [0, 0], hidden: 0 });
+                next += 1;
+            }
+            if let Some(nearest) = above.last_mut() {
+                for (own, side) in nearest.own.iter_mut().zip(Side::BOTH) {
+                    *own += own_time(analysis, side, node).0;
+                }
+                nearest.hidden += u32::from(!is_kept);
+            }
+        }
+        while !above.is_empty() {
+            folded.close(above.pop());
+        }
+        folded.own.sort_unstable();
+        folded.hidden.sort_unstable();
+        folded
     }
 
-    /// Adds the time of every node to the nearest kept one at or above it.
-    fn fold(&mut self, analysis: &Analysis<'_>, sums: &NodeSums) {
-        let merged = analysis.diff().merged();
-        let mut nearest: Vec<u32> = Vec::with_capacity(merged.len());
-        let mut own = vec![(0, 0); self.depth.len()];
-        let mut hidden = vec![0; self.depth.len()];
-        for (id, _) in merged.nodes() {
-            let above = || merged.parent(id).map_or(OUT, |parent| nearest[parent.index()]);
-            let at = self.position(id).unwrap_or_else(above);
-            nearest.push(at);
-            let Some(cell) = own.get_mut(at as usize) else { continue };
-            cell.0 += sums.own[id.index()].baseline.0;
-            cell.1 += sums.own[id.index()].candidate.0;
-            hidden[at as usize] += u32::from(self.positions[id.index()] == OUT);
+    fn close(&mut self, open: Option<Open>) {
+        let Some(Open { position, own: [one, two], hidden }) = open else { return };
+        if (one, two) != (0, 0) {
+            self.own.push((position, one, two));
         }
-        let numbered = |at: usize| at as u32;
-        self.own = own
-            .iter()
-            .enumerate()
-            .filter(|(_, time)| **time != (0, 0))
-            .map(|(at, time)| (numbered(at), time.0, time.1))
-            .collect();
-        self.hidden = hidden
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(at, &count)| (numbered(at), count))
-            .collect();
+        if hidden > 0 {
+            self.hidden.push((position, hidden));
+        }
     }
 }
 
