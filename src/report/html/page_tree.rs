@@ -28,7 +28,7 @@ pub(super) struct PageTree<'a> {
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
     relations: String,
     names: Vec<PageText>,
-    folded: Folded,
+    folded: Vec<Folded>,
 }
 
 impl<'a> PageTree<'a> {
@@ -43,7 +43,7 @@ impl<'a> PageTree<'a> {
             kinds: nodes().map(|node| kind_letter(analysis, node)).collect(),
             relations: nodes().map(|node| relation_letter(analysis, node)).collect(),
             names: nodes().map(|node| texts.id(&node_name(analysis, node))).collect(),
-            folded: Folded::new(analysis, &keep),
+            folded: fold(analysis, &keep),
             kept,
         }
     }
@@ -69,6 +69,23 @@ impl<'a> PageTree<'a> {
         self.kept.iter().map(|&id| self.analysis.diff().merged().depth(id))
     }
 
+    /// Time in ns of the nodes that have some, with what is left out below: position, trace1, trace2.
+    fn own_times(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+        let mut folded = self.folded.iter().peekable();
+        (0..).zip(&self.kept).filter_map(move |(at, &id)| {
+            let [one, two] = own_times(self.analysis, self.analysis.diff().merged().node(id));
+            let below = folded.next_if(|folded| folded.position == at);
+            let [more_one, more_two] = below.map_or([0, 0], |folded| folded.time);
+            let (one, two) = (one + more_one, two + more_two);
+            ((one, two) != (0, 0)).then_some((at, one, two))
+        })
+    }
+
+    /// Nodes left out below: position and number.
+    fn hidden(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.folded.iter().map(|folded| (folded.position, folded.nodes))
+    }
+
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
         self.kept.iter().map(move |&id| {
@@ -88,10 +105,10 @@ impl Serialize for PageTree<'_> {
         columns.serialize_field("kind", &self.kinds)?;
         columns.serialize_field("relation", &self.relations)?;
         columns.serialize_field("name", &self.names)?;
-        columns.serialize_field("own", &self.folded.own)?;
+        columns.serialize_field("own", &Column(|| self.own_times()))?;
         columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
         columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
-        columns.serialize_field("hidden", &self.folded.hidden)?;
+        columns.serialize_field("hidden", &Column(|| self.hidden()))?;
         columns.end()
     }
 }
@@ -105,63 +122,46 @@ impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
     }
 }
 
-/// The time of every node added to the nearest kept one at or above it, with the number of nodes
-/// left out below each.
-#[derive(Default)]
+/// What is left out below a kept node.
 struct Folded {
-    /// Own time in ns of the nodes that have some: position, trace1, trace2.
-    own: Vec<(u32, i64, i64)>,
-    /// Nodes left out below: position and number.
-    hidden: Vec<(u32, u32)>,
-}
-
-/// A kept node whose subtree has not been seen whole yet.
-struct Open {
     position: u32,
-    own: [i64; 2],
-    hidden: u32,
+    /// Time in ns of trace1 and trace2.
+    time: [i64; 2],
+    nodes: u32,
 }
 
-impl Folded {
-    fn new(analysis: &Analysis<'_>, keep: &[bool]) -> Folded {
-        let merged = analysis.diff().merged();
-        let mut folded = Folded::default();
-        // One for each depth: a node is kept only if those above it are.
-        let mut above: Vec<Open> = Vec::new();
-        let mut next = 0;
-        for (id, node) in merged.nodes() {
-            let is_kept = keep[id.index()];
-            while above.len() > merged.depth(id) {
-                folded.close(above.pop());
-            }
-            if is_kept {
-                above.push(Open { position: next, own: [0, 0], hidden: 0 });
-                next += 1;
-            }
-            if let Some(nearest) = above.last_mut() {
-                for (own, side) in nearest.own.iter_mut().zip(Side::BOTH) {
-                    *own += own_time(analysis, side, node).0;
-                }
-                nearest.hidden += u32::from(!is_kept);
-            }
+/// The kept nodes that something is left out below, by position: all that is left out is folded into
+/// the nearest kept node above.
+fn fold(analysis: &Analysis<'_>, keep: &[bool]) -> Vec<Folded> {
+    let merged = analysis.diff().merged();
+    let mut folded: Vec<Folded> = Vec::new();
+    let mut close = |open: Option<Folded>| folded.extend(open.filter(|open| open.nodes > 0));
+    // One for each depth: a node is kept only if those above it are.
+    let mut above: Vec<Folded> = Vec::new();
+    let mut position = 0;
+    for (id, node) in merged.nodes() {
+        while above.len() > merged.depth(id) {
+            close(above.pop());
         }
-        while !above.is_empty() {
-            folded.close(above.pop());
+        if keep[id.index()] {
+            above.push(Folded { position, time: [0, 0], nodes: 0 });
+            position += 1;
+        } else if let Some(nearest) = above.last_mut() {
+            let own = own_times(analysis, node);
+            nearest.time = [nearest.time[0] + own[0], nearest.time[1] + own[1]];
+            nearest.nodes += 1;
         }
-        folded.own.sort_unstable();
-        folded.hidden.sort_unstable();
-        folded
     }
+    while !above.is_empty() {
+        close(above.pop());
+    }
+    folded.sort_unstable_by_key(|folded| folded.position);
+    folded
+}
 
-    fn close(&mut self, open: Option<Open>) {
-        let Some(Open { position, own: [one, two], hidden }) = open else { return };
-        if (one, two) != (0, 0) {
-            self.own.push((position, one, two));
-        }
-        if hidden > 0 {
-            self.hidden.push((position, hidden));
-        }
-    }
+/// Time of a node itself in ns, of trace1 and trace2.
+fn own_times(analysis: &Analysis<'_>, node: MergedNode) -> [i64; 2] {
+    Side::BOTH.map(|side| own_time(analysis, side, node).0)
 }
 
 fn kind_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {
