@@ -84,7 +84,7 @@ pub struct Layers {
     stacks: Vec<Stack>,
     /// All places that there are: those around the layers, then the layers.
     places: Vec<LayerPlace>,
-    /// Position in `places` of the place of each call.
+    /// Position in `places` of the place of each call; empty in a trace without layers.
     of_calls: Vec<u32>,
 }
 
@@ -110,6 +110,9 @@ impl Layers {
         steps: &Steps,
     ) -> Layers {
         let found = stacks::find(tree, measure);
+        if found.is_empty() {
+            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Vec::new() };
+        }
         let mut places = AROUND.to_vec();
         let mut of_calls = layered(tree, &found, &mut places);
         let extents = Extents::new(tree, steps, &found);
@@ -144,7 +147,8 @@ impl Layers {
 
     /// Where a call stands; for a GPU event where it was launched.
     pub fn place(&self, call: CallId) -> LayerPlace {
-        self.places[self.of_calls[call.index()] as usize]
+        let at = self.of_calls.get(call.index());
+        at.map_or(LayerPlace::NoLayers, |&at| self.places[at as usize])
     }
 }
 
