@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::Unit;
 use crate::side::Side;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -25,8 +25,17 @@ pub(super) struct PageData<'a> {
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
     tree: PageTree<'a>,
-    rows: PageRows,
+    rows: PageRows<'a>,
     texts: Vec<String>,
+}
+
+/// What an iterator yields, as a JSON array.
+pub(super) struct Column<F>(pub(super) F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
 }
 
 /// What a page leaves out to stay small.

@@ -8,6 +8,7 @@
 //! │   └── d 2 us
 //! ```
 
+use super::data::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
@@ -22,7 +23,8 @@ use serde::{Serialize, Serializer};
 /// The kept nodes in preorder, a column for each property.
 pub(super) struct PageTree<'a> {
     analysis: &'a Analysis<'a>,
-    kept: Vec<MergedId>,
+    /// `None` where every node is kept, so that its id is its position.
+    kept: Option<Vec<MergedId>>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
@@ -35,45 +37,54 @@ impl<'a> PageTree<'a> {
     /// At most `most` nodes.
     pub(super) fn new(analysis: &'a Analysis<'_>, most: usize, texts: &mut Texts) -> PageTree<'a> {
         let keep = keep_most(analysis, most);
-        let kept: Vec<MergedId> =
-            analysis.diff().merged().ids().filter(|id| keep[id.index()]).collect();
-        let nodes = || kept.iter().map(|&id| analysis.diff().merged().node(id));
+        let ids = || analysis.diff().merged().ids().filter(|id| keep[id.index()]);
+        let nodes = || ids().map(|id| analysis.diff().merged().node(id));
         PageTree {
             analysis,
             kinds: nodes().map(|node| kind_letter(analysis, node)).collect(),
             relations: nodes().map(|node| relation_letter(analysis, node)).collect(),
             names: nodes().map(|node| texts.id(&node_name(analysis, node))).collect(),
             folded: fold(analysis, &keep),
-            kept,
+            kept: keep.contains(&false).then(|| ids().collect()),
         }
     }
 
     /// Position in the page of a node; `None` where it is left out.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
-        self.kept.binary_search(&id).ok().map(|position| position as u32)
+        let position = match &self.kept {
+            Some(kept) => kept.binary_search(&id).ok(),
+            None => Some(id.index()),
+        };
+        position.map(|position| position as u32)
     }
 
     /// Number of nodes that are left out.
     pub(super) fn left_out(&self) -> u64 {
-        (self.analysis.diff().merged().len() - self.kept.len()) as u64
+        (self.analysis.diff().merged().len() - self.names.len()) as u64
+    }
+
+    /// The kept nodes.
+    fn nodes(&self) -> impl Iterator<Item = (MergedId, MergedNode)> {
+        let merged = self.analysis.diff().merged();
+        let all = self.kept.is_none().then(|| merged.ids());
+        let kept = self.kept.iter().flatten().copied();
+        all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
     fn ids(&self) -> impl Iterator<Item = usize> {
-        // Where every node is kept, the id is the position.
-        let told = if self.left_out() == 0 { &[] } else { &self.kept[..] };
-        told.iter().map(|id| id.index())
+        self.kept.iter().flatten().map(|id| id.index())
     }
 
     /// How many kept nodes stand above each.
     fn depths(&self) -> impl Iterator<Item = usize> {
-        self.kept.iter().map(|&id| self.analysis.diff().merged().depth(id))
+        self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
     /// Time in ns of the nodes that have some, with what is left out below: position, trace1, trace2.
     fn own_times(&self) -> impl Iterator<Item = (u32, i64, i64)> {
         let mut folded = self.folded.iter().peekable();
-        (0..).zip(&self.kept).filter_map(move |(at, &id)| {
-            let [one, two] = own_times(self.analysis, self.analysis.diff().merged().node(id));
+        (0..).zip(self.nodes()).filter_map(move |(at, (_, node))| {
+            let [one, two] = own_times(self.analysis, node);
             let below = folded.next_if(|folded| folded.position == at);
             let [more_one, more_two] = below.map_or([0, 0], |folded| folded.time);
             let (one, two) = (one + more_one, two + more_two);
@@ -88,9 +99,8 @@ impl<'a> PageTree<'a> {
 
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
-        self.kept.iter().map(move |&id| {
-            let call = self.analysis.diff().merged().node(id).call(side);
-            let event = call.and_then(|call| tree.event(call));
+        self.nodes().map(move |(_, node)| {
+            let event = node.call(side).and_then(|call| tree.event(call));
             event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
         })
     }
@@ -110,15 +120,6 @@ impl Serialize for PageTree<'_> {
         columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
         columns.serialize_field("hidden", &Column(|| self.hidden()))?;
         columns.end()
-    }
-}
-
-/// What an iterator yields, as a JSON array.
-struct Column<F>(F);
-
-impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
     }
 }
 
