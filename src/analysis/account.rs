@@ -43,6 +43,24 @@ impl Measure {
         tree.calls().filter(move |&call| tree.kind(call) == wanted)
     }
 
+    /// Number of a call in columns that only accounted calls have; `None` for all others. The
+    /// numbers are below [`Measure::slots`].
+    pub(super) fn slot(self, tree: &CallTree<'_>, call: CallId) -> Option<usize> {
+        match self {
+            Measure::GpuTime => tree.gpu_position(call),
+            Measure::HostSelfTime => (tree.kind(call) == CallKind::Op).then(|| call.index()),
+        }
+    }
+
+    /// Length of the columns that only accounted calls have: many ops, but few GPU events, are
+    /// among the calls of a tree.
+    pub(super) fn slots(self, tree: &CallTree<'_>) -> usize {
+        match self {
+            Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
+            Measure::HostSelfTime => tree.len(),
+        }
+    }
+
     /// The accounted time of one call.
     pub(super) fn time(self, tree: &CallTree<'_>, call: CallId) -> Nanos {
         match self {

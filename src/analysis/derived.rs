@@ -5,7 +5,7 @@
 use super::{Analysis, Comparability, LayerPairs, Layers, Phases, Steps, Verdicts};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Derived {
@@ -14,7 +14,7 @@ pub(super) struct Derived {
     pub(super) verdicts: OnceLock<Verdicts>,
     steps: PerSide<OnceLock<Steps>>,
     phases: PerSide<OnceLock<Phases>>,
-    layers: PerSide<OnceLock<Layers>>,
+    layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
 }
 
@@ -37,8 +37,12 @@ impl Analysis<'_> {
 
     /// The layers of a side, and the place of each call.
     pub fn layers(&self, side: Side) -> &Layers {
+        self.shared_layers(side)
+    }
+
+    pub(super) fn shared_layers(&self, side: Side) -> &Arc<Layers> {
         let find = || Layers::in_steps(self.tree(side), self.measure(), self.steps(side));
-        self.derived.layers[side].get_or_init(find)
+        self.derived.layers[side].get_or_init(|| Arc::new(find()))
     }
 
     /// The layers of both sides, paired.

@@ -7,6 +7,9 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// Why a call of a tally has a slot.
+const ACCOUNTED: &str = "tallies hold accounted calls";
+
 /// All events of one kind of work in one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CategoryRow {
@@ -87,15 +90,17 @@ impl Analysis<'_> {
 
     /// Judges tallies that together hold every accounted event once: what the repeats support.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
-        let mut groups = PerSide::from_fn(|side| vec![usize::MAX; self.tree(side).len()]);
+        let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
             for side in Side::BOTH {
                 for &event in &tally.events[side] {
-                    groups[side][event.index()] = at;
+                    groups[side][self.slot(side, event).expect(ACCOUNTED)] = at as u32;
                 }
             }
         }
-        self.judge_groups(tallies.len(), |side, event| groups[side][event.index()])
+        self.judge_groups(tallies.len(), |side, event| {
+            groups[side][self.slot(side, event).expect(ACCOUNTED)] as usize
+        })
     }
 
     pub(super) fn note_unclassified(&mut self) {

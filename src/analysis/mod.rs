@@ -30,7 +30,8 @@ mod verdict;
 
 pub use account::{Account, Measure, Totals, ratio};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
-pub use categories::{Categories, Category, CategoryId, CategorySource, CategoryTable};
+use categories::CategoryTable;
+pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
 pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
 pub use fusion::{Evidence, FusionRow, KernelChange};
@@ -67,7 +68,7 @@ pub struct Analysis<'d> {
     diff: &'d TraceDiff<'d>,
     measure: Measure,
     rows: Vec<Row>,
-    /// Row of each accounted call; `u32::MAX` for all others.
+    /// Row of each accounted call, by its slot.
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
@@ -188,12 +189,22 @@ impl<'d> Analysis<'d> {
 
     /// The row that accounts a call; `None` for calls that are not accounted themselves.
     pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
-        self.rows.get(self.row_of[side][call.index()] as usize)
+        self.row_index(side, call).map(|row| &self.rows[row])
     }
 
     /// Position among all rows of the row that accounts a call.
     pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
-        Some(self.row_of[side][call.index()] as usize).filter(|&row| row < self.rows.len())
+        self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
+    }
+
+    /// Number of a call in columns that only accounted calls have.
+    fn slot(&self, side: Side, call: CallId) -> Option<usize> {
+        self.measure.slot(self.tree(side), call)
+    }
+
+    /// Length of columns that only accounted calls have.
+    fn slots(&self, side: Side) -> usize {
+        self.measure.slots(self.tree(side))
     }
 
     /// The totals, and whether the rows add up to them.

@@ -79,12 +79,18 @@ impl Phases {
     /// Finds the phase of each call.
     pub fn of(tree: &CallTree<'_>) -> Phases {
         let evidence = Evidence::of(tree);
-        let mut known: Vec<Known> = Vec::with_capacity(tree.len());
-        for call in tree.calls() {
-            let above = tree.parent(call).map_or(Known::NOTHING, |parent| known[parent.index()]);
-            known.push(evidence.at(tree, call, above));
-        }
-        Phases { of_calls: known.iter().map(|known| evidence.phase(known)).collect() }
+        // What is known at the calls above the current one, with these calls.
+        let mut above: Vec<(CallId, Known)> = Vec::new();
+        let of_calls = tree.calls().map(|call| {
+            while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
+                above.pop();
+            }
+            let parent = above.last().map_or(Known::NOTHING, |&(_, known)| known);
+            let known = evidence.at(tree, call, parent);
+            above.push((call, known));
+            evidence.phase(&known)
+        });
+        Phases { of_calls: of_calls.collect() }
     }
 
     /// The phase of a call; for a GPU event the phase in which it was launched.

@@ -81,20 +81,22 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// The rows in the order of the merged tree, and the row of each accounted call.
+/// The rows in the order of the merged tree, and the row of each accounted call by its slot.
 pub(super) fn assign(diff: &TraceDiff<'_>, measure: Measure) -> (Vec<Row>, PerSide<Vec<u32>>) {
     let mut rows: Vec<Row> = Vec::new();
     let mut ids: FxHashMap<RowKey<'_>, usize> = FxHashMap::default();
-    let mut row_of = PerSide::from_fn(|side| vec![u32::MAX; diff.tree(side).len()]);
+    let mut row_of = PerSide::from_fn(|side| vec![u32::MAX; measure.slots(diff.tree(side))]);
     for side in Side::BOTH {
-        for call in measure.calls(diff.tree(side)) {
+        let tree = diff.tree(side);
+        for call in measure.calls(tree) {
             let key = key(diff, side, call);
             let at = *ids.entry(key).or_insert_with(|| {
                 rows.push(empty_row(diff, key, side, call));
                 rows.len() - 1
             });
             rows[at].events[side].push(call);
-            row_of[side][call.index()] = at as u32;
+            let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+            row_of[side][slot] = at as u32;
         }
     }
     for row in &mut rows {

@@ -87,6 +87,7 @@ enum Command {
 /// Runs the command line.
 pub(crate) fn run() -> ExitCode {
     let cli = Cli::parse();
+    share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
     match cli.command.run(&mut console) {
         Ok(outcome) => ExitCode::from(outcome as u8),
@@ -99,6 +100,13 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Makes this thread one of those that share work: it would wait for them otherwise, and each
+/// thread keeps memory of its own.
+fn share_work() {
+    // Fails only where the threads run already, and then all works as well.
+    let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 
 impl Command {

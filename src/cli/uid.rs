@@ -53,7 +53,7 @@ pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
         }
         None if args.compare.is_default() => {
             let map = read_uid_map(&args.baseline)?;
-            let pair = find(&map, side, uid);
+            let pair = find(map, side, uid);
             print(&pair.ok_or_else(|| no_call(None, &args.baseline, side, uid))?, None, console)
         }
         None => Err(Error::new(
@@ -74,13 +74,13 @@ fn from_traces(
     let traces = load::pair(paths, console)?;
     let trees = compare.trees(&traces);
     let diff = compare::align(&trees, options);
-    let pair = find(&diff.uid_map(), side, uid)
+    let pair = find(diff.uid_map(), side, uid)
         .ok_or_else(|| no_call(Some(&trees[side]), paths[side], side, uid))?;
     print(&pair, Some(&traces), console)
 }
 
-fn find(map: &[UidPair], side: Side, uid: Uid) -> Option<UidPair> {
-    map.iter().copied().find(|pair| match side {
+fn find(map: impl IntoIterator<Item = UidPair>, side: Side, uid: Uid) -> Option<UidPair> {
+    map.into_iter().find(|pair| match side {
         Side::Baseline => pair.baseline == Some(uid),
         Side::Candidate => pair.candidate == Some(uid),
     })

@@ -48,7 +48,8 @@ impl MergedNode {
 /// The merged tree of two traces, in preorder.
 #[derive(Debug, Clone, Default)]
 pub struct MergedTree {
-    nodes: Vec<MergedNode>,
+    /// The calls of each node, `NONE` on the side that has none.
+    calls: Vec<(u32, u32)>,
     depths: Vec<u32>,
     /// `NONE` for roots.
     parents: Vec<u32>,
@@ -58,12 +59,17 @@ pub struct MergedTree {
 impl MergedTree {
     /// All nodes in preorder.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = (MergedId, MergedNode)> + '_ {
-        self.nodes.iter().enumerate().map(|(at, &node)| (MergedId(at as u32), node))
+        self.calls.iter().enumerate().map(|(at, &calls)| (MergedId(at as u32), node_of(calls)))
+    }
+
+    /// The ids of all nodes, in preorder.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = MergedId> + use<> {
+        (0..self.len() as u32).map(MergedId)
     }
 
     /// What stands at a node.
     pub fn node(&self, id: MergedId) -> MergedNode {
-        self.nodes[id.index()]
+        node_of(self.calls[id.index()])
     }
 
     /// How many nodes stand above a node.
@@ -83,32 +89,34 @@ impl MergedTree {
 
     /// Number of nodes.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.calls.len()
     }
 
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.calls.is_empty()
     }
 
     pub(super) fn build(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> MergedTree {
         let drafts = Drafts::new(trees, partners);
         let children = drafts.children();
         let mut merged = MergedTree {
+            calls: Vec::with_capacity(drafts.calls.len()),
+            depths: Vec::with_capacity(drafts.calls.len()),
+            parents: Vec::with_capacity(drafts.calls.len()),
             of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
-            ..MergedTree::default()
         };
         let mut stack: Vec<(u32, u32, u32)> =
             children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
         while let Some((draft, parent, depth)) = stack.pop() {
-            let id = merged.nodes.len() as u32;
-            let node = drafts.nodes[draft as usize];
+            let id = merged.calls.len() as u32;
+            let calls = drafts.calls[draft as usize];
             for side in Side::BOTH {
-                if let Some(call) = node.call(side) {
+                if let Some(call) = node_of(calls).call(side) {
                     merged.of_calls[side][call.index()] = id;
                 }
             }
-            merged.nodes.push(node);
+            merged.calls.push(calls);
             merged.parents.push(parent);
             merged.depths.push(depth);
             stack.extend(children.of(draft).iter().rev().map(|&child| (child, id, depth + 1)));
@@ -117,39 +125,39 @@ impl MergedTree {
     }
 }
 
+fn node_of(calls: (u32, u32)) -> MergedNode {
+    match calls {
+        (a, NONE) => MergedNode::Only(Side::Baseline, CallId(a)),
+        (NONE, b) => MergedNode::Only(Side::Candidate, CallId(b)),
+        (a, b) => MergedNode::Both(CallId(a), CallId(b)),
+    }
+}
+
 /// The nodes before they are put in order: all baseline calls, then those only in the candidate.
 struct Drafts {
-    nodes: Vec<MergedNode>,
+    calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
     order: Vec<u32>,
 }
 
 impl Drafts {
     fn new(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> Drafts {
-        let mut nodes = Vec::with_capacity(trees.baseline.len());
-        let mut of_candidate = vec![NONE; trees.candidate.len()];
-        for call in trees.baseline.calls() {
-            nodes.push(match partners.baseline[call.index()] {
-                NONE => MergedNode::Only(Side::Baseline, call),
-                partner => {
-                    of_candidate[partner as usize] = call.0;
-                    MergedNode::Both(call, CallId(partner))
-                }
-            });
+        let alone = partners.candidate.iter().filter(|&&partner| partner == NONE).count();
+        let mut calls = Vec::with_capacity(trees.baseline.len() + alone);
+        calls.extend((0..).zip(partners.baseline.iter().copied()));
+        let mut of_candidate = partners.candidate.clone();
+        for (call, draft) in (0..).zip(&mut of_candidate).filter(|(_, draft)| **draft == NONE) {
+            *draft = calls.len() as u32;
+            calls.push((NONE, call));
         }
-        for call in trees.candidate.calls().filter(|call| partners.candidate[call.index()] == NONE)
-        {
-            of_candidate[call.index()] = nodes.len() as u32;
-            nodes.push(MergedNode::Only(Side::Candidate, call));
-        }
-        let parents = parents(trees, &nodes, &of_candidate);
-        let order = order(trees.candidate, &nodes, &of_candidate);
-        Drafts { nodes, parents, order }
+        let parents = parents(trees, &calls, &of_candidate);
+        let order = order(trees.baseline.len(), &of_candidate);
+        Drafts { calls, parents, order }
     }
 
     fn children(&self) -> Children {
-        let mut starts = vec![0u32; self.nodes.len() + 2];
-        let slot = |parent: u32| if parent == NONE { self.nodes.len() } else { parent as usize };
+        let mut starts = vec![0u32; self.calls.len() + 2];
+        let slot = |parent: u32| if parent == NONE { self.calls.len() } else { parent as usize };
         for &parent in &self.parents {
             starts[slot(parent) + 1] += 1;
         }
@@ -157,7 +165,7 @@ impl Drafts {
             starts[at] += starts[at - 1];
         }
         let mut filled = starts.clone();
-        let mut list = vec![0; self.nodes.len()];
+        let mut list = vec![0; self.calls.len()];
         for &draft in &self.order {
             let at = &mut filled[slot(self.parents[draft as usize])];
             list[*at as usize] = draft;
@@ -185,11 +193,11 @@ impl Children {
 }
 
 /// The parent of a pair is the deeper of the two nodes above it: a wrapper where one stands between.
-fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
-    let above = Above { trees, nodes, of_candidate };
-    nodes
+fn parents(trees: PerSide<&CallTree<'_>>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
+    let above = Above { trees, calls, of_candidate };
+    calls
         .iter()
-        .map(|&node| match node {
+        .map(|&calls| match node_of(calls) {
             MergedNode::Only(side, call) => {
                 trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))
             }
@@ -208,7 +216,7 @@ fn parents(trees: PerSide<&CallTree<'_>>, nodes: &[MergedNode], of_candidate: &[
 /// Looks for the node that a draft hangs below.
 struct Above<'a, 't> {
     trees: PerSide<&'a CallTree<'t>>,
-    nodes: &'a [MergedNode],
+    calls: &'a [(u32, u32)],
     of_candidate: &'a [u32],
 }
 
@@ -226,7 +234,7 @@ impl Above<'_, '_> {
         self.trees[side]
             .ancestors(call)
             .map(|above| self.draft(side, above))
-            .find(|&draft| match self.nodes[draft as usize] {
+            .find(|&draft| match node_of(self.calls[draft as usize]) {
                 MergedNode::Only(..) => true,
                 node @ MergedNode::Both(..) => node
                     .call(side.other())
@@ -238,27 +246,35 @@ impl Above<'_, '_> {
     /// Whether `lower` is a wrapper of the candidate that stands somewhere below `upper`.
     fn is_wrapper_below(&self, lower: u32, upper: u32) -> bool {
         lower != NONE
-            && matches!(self.nodes[lower as usize], MergedNode::Only(Side::Candidate, call)
+            && matches!(node_of(self.calls[lower as usize]), MergedNode::Only(Side::Candidate, call)
                 if self.trees.candidate.ancestors(call).any(|above| self.of_candidate[above.index()] == upper))
     }
 }
 
 /// Baseline order, with each candidate-only call behind the node before it in the candidate.
-fn order(candidate: &CallTree<'_>, nodes: &[MergedNode], of_candidate: &[u32]) -> Vec<u32> {
-    let baseline = nodes.iter().filter(|node| node.call(Side::Baseline).is_some()).count();
-    let mut behind: Vec<Vec<u32>> = vec![Vec::new(); baseline + 1];
-    let mut last_pair = 0;
-    for call in candidate.calls() {
-        let draft = of_candidate[call.index()];
+fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
+    // What stands before all pairs, then behind each baseline draft: candidate-only drafts are
+    // numbered in their order, so that those behind one pair are a range.
+    let first = baseline as u32;
+    let mut behind = vec![(first, first); baseline + 1];
+    let (mut next, mut last_pair) = (first, 0);
+    for &draft in of_candidate {
         match (draft as usize) < baseline {
-            true => last_pair = draft as usize + 1,
-            false => behind[last_pair].push(draft),
+            true => {
+                last_pair = draft as usize + 1;
+                behind[last_pair] = (next, next);
+            }
+            false => {
+                next += 1;
+                behind[last_pair].1 = next;
+            }
         }
     }
-    let mut order = std::mem::take(&mut behind[0]);
-    for (draft, waiting) in behind.iter().enumerate().skip(1) {
-        order.push(draft as u32 - 1);
-        order.extend(waiting);
+    let mut order = Vec::with_capacity(next as usize);
+    order.extend(behind[0].0..behind[0].1);
+    for (draft, &(start, end)) in (0..).zip(&behind[1..]) {
+        order.push(draft);
+        order.extend(start..end);
     }
     order
 }

@@ -16,30 +16,27 @@ pub struct UidPair {
 }
 
 impl TraceDiff<'_> {
-    /// Every event of both trees exactly once: by baseline uid, then those only in the candidate.
-    pub fn uid_map(&self) -> Vec<UidPair> {
-        let mut map = Vec::with_capacity(self.trees.baseline.len() + self.trees.candidate.len());
-        for side in Side::BOTH {
-            let tree = self.trees[side];
-            for call in tree.calls() {
-                let partner = self.partner(side, call);
-                let Some(event) =
-                    tree.event(call).filter(|_| side == Side::Baseline || partner.is_none())
-                else {
-                    continue;
-                };
-                let uid = Some(tree.trace().uid(event));
-                let other = self.trees[side.other()];
-                let other_uid = partner.and_then(|p| other.event(p)).map(|e| other.trace().uid(e));
-                let relation = self.relation(side, call);
-                map.push(match side {
-                    Side::Baseline => UidPair { baseline: uid, candidate: other_uid, relation },
-                    Side::Candidate => UidPair { baseline: other_uid, candidate: uid, relation },
-                });
-            }
-        }
-        map.sort_by_key(|pair| (pair.baseline.is_none(), pair.baseline, pair.candidate));
-        map
+    /// Every event of both trees exactly once: by baseline uid, then those only in the candidate by
+    /// theirs.
+    pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
+        let baseline = self.uid_pairs(Side::Baseline);
+        baseline.chain(self.uid_pairs(Side::Candidate).filter(|pair| pair.baseline.is_none()))
+    }
+
+    /// The events of one side, which stand in the file in the order of their uids.
+    fn uid_pairs(&self, side: Side) -> impl Iterator<Item = UidPair> + '_ {
+        let (tree, other) = (self.trees[side], self.trees[side.other()]);
+        tree.trace().events().filter_map(move |event| {
+            let call = tree.call_of(event)?;
+            let partner = self.partner(side, call).and_then(|partner| other.event(partner));
+            let uid = Some(tree.trace().uid(event));
+            let other_uid = partner.map(|event| other.trace().uid(event));
+            let (baseline, candidate) = match side {
+                Side::Baseline => (uid, other_uid),
+                Side::Candidate => (other_uid, uid),
+            };
+            Some(UidPair { baseline, candidate, relation: self.relation(side, call) })
+        })
     }
 
     /// The uid of the event in the other trace that corresponds to `uid` of `side`.

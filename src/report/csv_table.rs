@@ -13,7 +13,7 @@ pub(super) struct CsvTable<W: Write> {
 impl<W: Write> CsvTable<W> {
     /// A table with these columns.
     pub(super) fn new(out: W, columns: &[&str]) -> io::Result<Self> {
-        let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
+        let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 14).from_writer(out);
         writer.write_record(columns)?;
         Ok(CsvTable { writer })
     }

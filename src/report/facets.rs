@@ -16,8 +16,10 @@ pub(super) struct Facet {
     pub(super) key: &'static str,
     /// The name for people.
     pub(super) title: &'static str,
-    /// By row; empty where a row has none.
-    pub(super) values: Vec<String>,
+    /// The value of each row, as a position in `texts`.
+    pub(super) values: Vec<u32>,
+    /// The distinct values of rows; empty for rows that have none.
+    pub(super) texts: Vec<String>,
     /// The accounted events by value; they add up to the account.
     pub(super) groups: Vec<Group>,
 }
@@ -60,8 +62,16 @@ pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Facet> {
         .iter()
         .map(|&Recipe(key, title, recipe)| {
             let value_of = recipe(analysis);
-            let values = analysis.rows().iter().map(|row| row_value(row, &value_of)).collect();
-            Facet { key, title, values, groups: groups(analysis, &value_of) }
+            let (mut numbers, mut texts) = (BTreeMap::new(), Vec::new());
+            let mut number = |text: String| {
+                *numbers.entry(text).or_insert_with_key(|text| {
+                    texts.push(text.clone());
+                    texts.len() as u32 - 1
+                })
+            };
+            let values =
+                analysis.rows().iter().map(|row| number(row_value(row, &value_of))).collect();
+            Facet { key, title, values, texts, groups: groups(analysis, &value_of) }
         })
         .filter(|facet| facet.groups.len() > 1)
         .collect()

@@ -33,7 +33,7 @@ fn write_file(
     options: &ReportOptions,
 ) -> Result<()> {
     let write = || -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
+        let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
         (file.write)(analysis, options, &mut out)?;
         out.flush()
     };

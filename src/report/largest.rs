@@ -50,21 +50,23 @@ impl LargeDifference {
 
 /// Where the time differs, largest difference first.
 pub fn largest_differences(analysis: &Analysis<'_>) -> Vec<LargeDifference> {
-    let mut groups: BTreeMap<(String, String), LargeDifference> = BTreeMap::new();
-    let mut group_of: BTreeMap<MergedId, (String, String)> = BTreeMap::new();
+    let mut groups: Vec<LargeDifference> = Vec::new();
+    let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut group_of: BTreeMap<MergedId, usize> = BTreeMap::new();
     for row in analysis.rows() {
         let key = (analysis.row_name(row), below(analysis, row));
+        let group = *numbers.entry(key).or_insert_with_key(|key| {
+            groups.push(empty(key.clone()));
+            groups.len() - 1
+        });
         if let (RowKind::CommonOp, Some(op)) = (row.kind, row.lowest_common) {
-            group_of.insert(op, key.clone());
+            group_of.insert(op, group);
         }
-        add(groups.entry(key.clone()).or_insert_with(|| empty(key)), row);
+        add(&mut groups[group], row);
     }
-    for (key, parts) in parts(analysis, &group_of) {
-        if let Some(group) = groups.get_mut(&key) {
-            group.parts = parts;
-        }
+    for (group, parts) in parts(analysis, &group_of) {
+        groups[group].parts = parts;
     }
-    let mut groups: Vec<LargeDifference> = groups.into_values().collect();
     groups.retain(|group| group.difference() != Nanos::ZERO);
     // Names and nodes are distinct, so the order is total.
     groups.sort_by(|a, b| {
@@ -122,21 +124,21 @@ type PartKey = (Option<Side>, String);
 /// The points of difference below the ops of each group.
 fn parts(
     analysis: &Analysis<'_>,
-    group_of: &BTreeMap<MergedId, (String, String)>,
-) -> BTreeMap<(String, String), Vec<Part>> {
+    group_of: &BTreeMap<MergedId, usize>,
+) -> BTreeMap<usize, Vec<Part>> {
     let merged = analysis.diff().merged();
-    let mut counts: BTreeMap<(String, String), BTreeMap<PartKey, u64>> = BTreeMap::new();
+    let mut counts: BTreeMap<usize, BTreeMap<PartKey, u64>> = BTreeMap::new();
     for point in analysis.diff().differences() {
         let node = merged.node(point.node);
         let above = std::iter::successors(merged.parent(point.node), |&id| merged.parent(id));
         let group = above.into_iter().find_map(|id| group_of.get(&id));
-        if let Some(group) = group.filter(|_| point.gpu_events > 0 && is_told(analysis, node)) {
+        if let Some(&group) = group.filter(|_| point.gpu_events > 0 && is_told(analysis, node)) {
             let side = match node {
                 MergedNode::Both(..) => None,
                 MergedNode::Only(side, _) => Some(side),
             };
             let key = (side, node_name(analysis, node).into_owned());
-            *counts.entry(group.clone()).or_default().entry(key).or_default() += 1;
+            *counts.entry(group).or_default().entry(key).or_default() += 1;
         }
     }
     let list = |counts: BTreeMap<PartKey, u64>| {

@@ -81,8 +81,7 @@ fn last_siblings(tree: &MergedTree) -> Vec<bool> {
     let mut last = vec![false; tree.len()];
     // For each depth, whether a sibling has been seen behind; from the end of preorder.
     let mut behind: Vec<bool> = Vec::new();
-    let nodes: Vec<_> = tree.nodes().map(|(id, _)| id).collect();
-    for &id in nodes.iter().rev() {
+    for id in tree.ids().rev() {
         let depth = tree.depth(id);
         behind.resize(behind.len().max(depth + 2), false);
         last[id.index()] = !behind[depth];

@@ -1,6 +1,6 @@
 //! The merged tree → the nodes that matter most, so that a file with a budget can leave out the rest.
 
-use super::sums::NodeSums;
+use super::sums::both_times_below;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use std::cmp::Reverse;
@@ -8,17 +8,17 @@ use std::cmp::Reverse;
 /// For each node of the merged tree, whether it is among the `most` that matter: those with the most
 /// time below, then those with a difference below. Both only grow on the way up and ties go to the
 /// lower id, so that whatever is kept, the nodes above it are too.
-pub(super) fn keep_most(analysis: &Analysis<'_>, sums: &NodeSums, most: usize) -> Vec<bool> {
+pub(super) fn keep_most(analysis: &Analysis<'_>, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {
         return vec![true; merged.len()];
     }
-    let differs = difference_below(analysis);
-    let time = |id: MergedId| sums.all[id.index()].baseline + sums.all[id.index()].candidate;
-    let mut order: Vec<MergedId> = merged.nodes().map(|(id, _)| id).collect();
-    order.sort_by_key(|&id| (Reverse(time(id)), Reverse(differs[id.index()]), id));
+    let (times, differs) = (both_times_below(analysis), difference_below(analysis));
+    let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
+    let mut order: Vec<MergedId> = merged.ids().collect();
+    let (kept, ..) = order.select_nth_unstable_by_key(most, |&id| key(id));
     let mut keep = vec![false; merged.len()];
-    for id in order.into_iter().take(most) {
+    for id in kept {
         keep[id.index()] = true;
     }
     keep

@@ -7,9 +7,9 @@
 
 use super::figures::one_line;
 use super::labels::node_name;
-use super::sums::NodeSums;
+use super::sums::{own_time, times_below};
 use crate::analysis::Analysis;
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct StackTree {
 impl StackTree {
     /// The stacks with accounted time.
     pub(super) fn new(analysis: &Analysis<'_>) -> StackTree {
-        let (sums, merged) = (NodeSums::new(analysis), analysis.diff().merged());
+        let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
         // The frames of the calls above the current node.
@@ -38,7 +38,7 @@ impl StackTree {
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
             let parent = above.last().copied().flatten();
-            if sums.all[id.index()] == PerSide::default() {
+            if Side::BOTH.iter().all(|&side| times[side][id.index()] == Nanos::ZERO) {
                 above.push(parent);
                 continue;
             }
@@ -47,7 +47,7 @@ impl StackTree {
             let frame =
                 *known.entry((parent, name.clone())).or_insert_with(|| tree.add(parent, name));
             let own = &mut tree.frames[frame].get_mut().own;
-            *own = PerSide::from_fn(|side| own[side] + sums.own[id.index()][side]);
+            *own = PerSide::from_fn(|side| own[side] + own_time(analysis, side, node));
             above.push(Some(frame));
         }
         tree

@@ -1,43 +1,40 @@
-//! [`Analysis`] → accounted time of each node of the merged tree: its own, and with all below it.
+//! [`Analysis`] → accounted time of the nodes of the merged tree: their own, and with all below them.
 
 use crate::analysis::Analysis;
-use crate::diff::{MergedId, MergedNode};
-use crate::side::PerSide;
+use crate::diff::MergedNode;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Accounted time of each node of the merged tree, by its index.
+/// Accounted time of each node of the merged tree and of all nodes below it, by index.
 ///
-/// A pair stands below the deeper of the two nodes above it, so that the sum below a node can
-/// differ from the sum below its call. The roots of each side add up to its total, exactly.
-pub(super) struct NodeSums {
-    /// Time of the node itself.
-    pub(super) own: Vec<PerSide<Nanos>>,
-    /// Time of the node and of all nodes below it.
-    pub(super) all: Vec<PerSide<Nanos>>,
+/// A pair stands below the deeper of the two nodes above it, so that the time below a node can
+/// differ from the time below its call. The roots of each side add up to its total, exactly.
+pub(super) fn times_below(analysis: &Analysis<'_>) -> PerSide<Vec<Nanos>> {
+    PerSide::from_fn(|side| add_up(analysis, |node| own_time(analysis, side, node)))
 }
 
-impl NodeSums {
-    pub(super) fn new(analysis: &Analysis<'_>) -> NodeSums {
-        let merged = analysis.diff().merged();
-        let own: Vec<_> = merged.nodes().map(|(_, node)| own_time(analysis, node)).collect();
-        let mut all = own.clone();
-        let ids: Vec<MergedId> = merged.nodes().map(|(id, _)| id).collect();
-        // From the end of preorder, a node is complete before it is added to the one above.
-        for &id in ids.iter().rev() {
-            if let Some(parent) = merged.parent(id) {
-                let below = all[id.index()];
-                all[parent.index()].baseline += below.baseline;
-                all[parent.index()].candidate += below.candidate;
-            }
+/// The times of both sides together.
+pub(super) fn both_times_below(analysis: &Analysis<'_>) -> Vec<Nanos> {
+    let own = |node| Side::BOTH.map(|side| own_time(analysis, side, node)).into_iter().sum();
+    add_up(analysis, own)
+}
+
+/// Accounted time of a node itself.
+pub(super) fn own_time(analysis: &Analysis<'_>, side: Side, node: MergedNode) -> Nanos {
+    node.call(side)
+        .filter(|&call| analysis.row_index(side, call).is_some())
+        .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
+}
+
+fn add_up(analysis: &Analysis<'_>, own: impl Fn(MergedNode) -> Nanos) -> Vec<Nanos> {
+    let merged = analysis.diff().merged();
+    let mut times: Vec<Nanos> = merged.nodes().map(|(_, node)| own(node)).collect();
+    // From the end of preorder, a node is complete before it is added to the one above.
+    for id in merged.ids().rev() {
+        if let Some(parent) = merged.parent(id) {
+            let below = times[id.index()];
+            times[parent.index()] += below;
         }
-        NodeSums { own, all }
     }
-}
-
-fn own_time(analysis: &Analysis<'_>, node: MergedNode) -> PerSide<Nanos> {
-    PerSide::from_fn(|side| {
-        node.call(side)
-            .filter(|&call| analysis.row_of(side, call).is_some())
-            .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
-    })
+    times
 }

@@ -271,6 +271,13 @@ impl Trace {
         &self.flows
     }
 
+    /// The same trace without the points of flow arrows: a comparison does not look at them.
+    #[must_use]
+    pub fn without_flows(mut self) -> Trace {
+        self.flows = Vec::new();
+        self
+    }
+
     /// An interned text.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id)

@@ -290,6 +290,11 @@ impl<'t> CallTree<'t> {
         (self.gpu_before[end] - self.gpu_before[call.index()]) as usize
     }
 
+    /// Position of a GPU event among those of the tree, in preorder; `None` for other calls.
+    pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
+        (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before[call.index()] as usize)
+    }
+
     /// Whether the call is on the GPU path: a GPU event is at or below it.
     pub fn is_gpu_path(&self, call: CallId) -> bool {
         self.gpu_events(call) > 0

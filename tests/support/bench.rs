@@ -129,8 +129,8 @@ pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     let second = Trace::from_reader("candidate", candidate, &options)?;
     let trees = (CallTree::build(&first), CallTree::build(&second));
     let diff = TraceDiff::new(&trees.0, &trees.1);
-    let pairs = diff.uid_map().into_iter();
-    Ok(pairs
+    Ok(diff
+        .uid_map()
         .map(|pair| (pair.baseline.map(|uid| uid.0), pair.candidate.map(|uid| uid.0)))
         .collect())
 }

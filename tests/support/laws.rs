@@ -134,10 +134,9 @@ pub fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
 
 /// Every event of both trees stands in the uid map exactly once.
 pub fn once_in_the_map(diff: &TraceDiff<'_>) {
-    let map = diff.uid_map();
     for side in Side::BOTH {
         let tree = diff.tree(side);
-        let of_side = map.iter().filter_map(|pair| match side {
+        let of_side = diff.uid_map().filter_map(|pair| match side {
             Side::Baseline => pair.baseline,
             Side::Candidate => pair.candidate,
         });

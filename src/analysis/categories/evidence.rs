@@ -22,7 +22,7 @@ const MODULE_PREFIX: &str = "nn.Module: ";
 
 /// The category of every accounted event of both traces.
 #[derive(Debug, Clone)]
-pub struct CategoryTable {
+pub(in crate::analysis) struct CategoryTable {
     columns: PerSide<Vec<Category>>,
 }
 
@@ -38,18 +38,19 @@ impl CategoryTable {
         let columns = PerSide::from_fn(|side| {
             let tree = diff.tree(side);
             let mut judge = Judge { tree, rules: &categories.rules, known: FxHashMap::default() };
-            let mut column = vec![NOTHING; tree.len()];
+            let mut column = vec![NOTHING; measure.slots(tree)];
             for call in measure.calls(tree) {
-                column[call.index()] = judge.category(call);
+                let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+                column[slot] = judge.category(call);
             }
             column
         });
         CategoryTable { columns }
     }
 
-    /// The category of an accounted event; unclassified for other calls.
-    pub fn of(&self, side: Side, call: CallId) -> Category {
-        self.columns[side][call.index()]
+    /// The category of the accounted event in a slot; unclassified for other calls, which have none.
+    pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> Category {
+        slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) mod kernel_name;
 mod rules;
 pub(super) mod words;
 
-pub use evidence::CategoryTable;
+pub(super) use evidence::CategoryTable;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;
@@ -138,7 +138,7 @@ impl Categories {
 impl super::Analysis<'_> {
     /// What kind of work an accounted event is; unclassified for calls that are not accounted.
     pub fn category(&self, side: Side, call: CallId) -> Category {
-        self.categories.of(side, call)
+        self.categories.of(side, self.slot(side, call))
     }
 
     /// Name of the category of an accounted event.

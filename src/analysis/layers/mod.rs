@@ -82,8 +82,20 @@ pub enum LayerPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     stacks: Vec<Stack>,
-    of_calls: Vec<LayerPlace>,
+    /// All places that there are: those around the layers, then the layers.
+    places: Vec<LayerPlace>,
+    /// Position in `places` of the place of each call; empty in a trace without layers.
+    of_calls: Vec<u32>,
 }
+
+/// The places that are no layer.
+const AROUND: [LayerPlace; 5] = [
+    LayerPlace::Pre,
+    LayerPlace::Between,
+    LayerPlace::Post,
+    LayerPlace::NoLayers,
+    LayerPlace::NotCaptured,
+];
 
 impl Layers {
     /// Finds the layers, and the place of each call.
@@ -98,16 +110,19 @@ impl Layers {
         steps: &Steps,
     ) -> Layers {
         let found = stacks::find(tree, measure);
-        let layered = layered(tree, &found);
+        if found.is_empty() {
+            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Vec::new() };
+        }
+        let mut places = AROUND.to_vec();
+        let mut of_calls = layered(tree, &found, &mut places);
         let extents = Extents::new(tree, steps, &found);
-        let of_calls = tree
-            .calls()
-            .map(|call| match layered[call.index()] {
-                Some(layer) => LayerPlace::Layer(layer),
-                None => extents.place(tree, steps, call),
-            })
-            .collect();
-        Layers { stacks: found.into_iter().map(|found| found.stack).collect(), of_calls }
+        for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
+            let place = extents.place(tree, steps, call);
+            let around = AROUND.iter().position(|&around| around == place);
+            *at = around.expect("the place is no layer") as u32;
+        }
+        let stacks = found.into_iter().map(|found| found.stack).collect();
+        Layers { stacks, places, of_calls }
     }
 
     /// The stacks: those of modules by time, then those of graphs by first launch.
@@ -132,38 +147,45 @@ impl Layers {
 
     /// Where a call stands; for a GPU event where it was launched.
     pub fn place(&self, call: CallId) -> LayerPlace {
-        self.of_calls[call.index()]
+        let at = self.of_calls.get(call.index());
+        at.map_or(LayerPlace::NoLayers, |&at| self.places[at as usize])
     }
 }
 
-/// The layer of each call that is in one.
-fn layered(tree: &CallTree<'_>, found: &[Found]) -> Vec<Option<LayerId>> {
-    let mut layers: Vec<Option<LayerId>> = vec![None; tree.len()];
+/// Stands for a call that is in no layer.
+const IN_NONE: u32 = u32::MAX;
+
+/// The position in `places`, to which the layers are added, of each call's layer.
+fn layered(tree: &CallTree<'_>, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
+    let mut layers = vec![IN_NONE; tree.len()];
     let mut backward: FxHashMap<CallId, CallId> = FxHashMap::default();
     backward.extend(tree.backward_links().into_iter().map(|(forward, back)| (back, forward)));
     for (stack, found) in found.iter().enumerate() {
+        let first = places.len() as u32;
+        let ids = (0..found.stack.layers.len() as u32).map(|layer| (stack as u32, layer));
+        places.extend(ids.map(|(stack, layer)| LayerPlace::Layer(LayerId { stack, layer })));
         for &(layer, call) in &found.members {
-            layers[call.index()] = Some(LayerId { stack: stack as u32, layer });
+            layers[call.index()] = first + layer;
         }
     }
     inherit(tree, &mut layers);
     // Forward ops may stand behind their backward ops in preorder: threads come in any order.
-    let linked: Vec<(CallId, LayerId)> = tree
+    let linked: Vec<(CallId, u32)> = tree
         .calls()
-        .filter(|call| layers[call.index()].is_none())
-        .filter_map(|call| Some((call, layers[backward.get(&call)?.index()]?)))
+        .filter(|call| layers[call.index()] == IN_NONE)
+        .filter_map(|call| Some((call, layers[backward.get(&call)?.index()])))
         .collect();
     for (call, layer) in linked {
-        layers[call.index()] = Some(layer);
+        layers[call.index()] = layer;
     }
     inherit(tree, &mut layers);
     layers
 }
 
 /// Gives each call without a layer that of the call above; parents stand first in preorder.
-fn inherit(tree: &CallTree<'_>, layers: &mut [Option<LayerId>]) {
+fn inherit(tree: &CallTree<'_>, layers: &mut [u32]) {
     for call in tree.calls() {
-        if layers[call.index()].is_none()
+        if layers[call.index()] == IN_NONE
             && let Some(parent) = tree.parent(call)
         {
             layers[call.index()] = layers[parent.index()];

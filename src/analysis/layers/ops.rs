@@ -66,7 +66,7 @@ type Group = (usize, Phase);
 type Sample = (usize, u32);
 
 /// What makes two pieces of work the same op of a layer.
-type OpKey = (Group, String, u32);
+type OpKey<'a> = (Group, &'a str, u32);
 
 /// Time and events of an op in one sample on one side.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,24 +80,27 @@ impl Analysis<'_> {
     /// ops that stand in no layer. The totals add up to the account on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let mut table = Table::default();
-        let pieces = PerSide::from_fn(|side| self.pieces(pairs, side));
-        let nth = numbers(&pieces);
-        for side in Side::BOTH {
-            for piece in &pieces[side] {
-                let at = nth[&(piece.group, piece.sample, piece.unit(side))];
-                table.add(side, piece, at);
-            }
+        let names: Vec<String> = self.rows().iter().map(|row| self.row_name(row)).collect();
+        let pieces = |side: Side| self.pieces(pairs, &names, side).map(move |piece| (side, piece));
+        let nth = numbers(Side::BOTH.into_iter().flat_map(pieces));
+        for (side, piece) in Side::BOTH.into_iter().flat_map(pieces) {
+            let at = nth[&(piece.group, piece.sample, piece.unit(side))];
+            table.add(side, &piece, at);
         }
         table.rows(pairs)
     }
 
-    /// The accounted events of one side, with what tells them apart.
-    fn pieces(&self, pairs: &LayerPairs, side: Side) -> Vec<Piece> {
+    /// The accounted events of one side, with what tells them apart; `names` are those of the rows.
+    fn pieces<'a>(
+        &'a self,
+        pairs: &'a LayerPairs,
+        names: &'a [String],
+        side: Side,
+    ) -> impl Iterator<Item = Piece<'a>> {
         let tree = self.tree(side);
         let (phases, steps) = (self.phases(side), self.steps(side));
         let first = first_places(pairs.places());
-        let names: Vec<String> = self.rows().iter().map(|row| self.row_name(row)).collect();
-        let piece = |call: CallId| {
+        let piece = move |call: CallId| {
             let row = self.row_index(side, call).expect("accounted calls have a row");
             let at = pairs.place_of(side, call);
             let place = pairs.places()[at];
@@ -106,7 +109,7 @@ impl Analysis<'_> {
             Piece {
                 group: (first[at], phases.phase(call)),
                 sample: (at, steps.step(call).map_or(u32::MAX, |step| step.0)),
-                name: if is_graph { tree.name(call).to_owned() } else { names[row].clone() },
+                name: if is_graph { tree.name(call) } else { &names[row] },
                 place: match (is_layer, is_graph) {
                     (true, false) => Within::Row(row),
                     (true, true) => Within::Graph(call),
@@ -115,16 +118,16 @@ impl Analysis<'_> {
                 time: self.time_of(side, call),
             }
         };
-        self.accounted_calls(side).iter().copied().map(piece).collect()
+        self.accounted_calls(side).iter().copied().map(piece)
     }
 }
 
 /// An accounted event.
 #[derive(Debug)]
-struct Piece {
+struct Piece<'a> {
     group: Group,
     sample: Sample,
-    name: String,
+    name: &'a str,
     place: Within,
     time: Nanos,
 }
@@ -141,28 +144,27 @@ enum Within {
 }
 
 /// A unit of work of one name; the side where it is not common.
-type Unit = (Within, Option<Side>, String);
+type Unit<'a> = (Within, Option<Side>, &'a str);
 
-impl Piece {
-    fn unit(&self, side: Side) -> Unit {
+impl<'a> Piece<'a> {
+    fn unit(&self, side: Side) -> Unit<'a> {
         let side = matches!(self.place, Within::Graph(_)).then_some(side);
-        (self.place, side, self.name.clone())
+        (self.place, side, self.name)
     }
 }
 
 /// The number of each unit among those of its name in its sample, and its position among all.
-fn numbers(pieces: &PerSide<Vec<Piece>>) -> BTreeMap<(Group, Sample, Unit), (u32, u32)> {
-    let mut units: BTreeSet<(Group, Sample, Unit)> = BTreeSet::new();
-    for side in Side::BOTH {
-        units
-            .extend(pieces[side].iter().map(|piece| (piece.group, piece.sample, piece.unit(side))));
-    }
-    let mut counts: BTreeMap<(Group, Sample, Option<Side>, String), u32> = BTreeMap::new();
+fn numbers<'a>(
+    pieces: impl Iterator<Item = (Side, Piece<'a>)>,
+) -> BTreeMap<(Group, Sample, Unit<'a>), (u32, u32)> {
+    let mut units: BTreeSet<(Group, Sample, Unit<'_>)> = BTreeSet::new();
+    units.extend(pieces.map(|(side, piece)| (piece.group, piece.sample, piece.unit(side))));
+    let mut counts: BTreeMap<(Group, Sample, Option<Side>, &str), u32> = BTreeMap::new();
     let mut positions: BTreeMap<(Group, Sample, Option<Side>), u32> = BTreeMap::new();
     units
         .into_iter()
         .map(|(group, sample, unit)| {
-            let count = counts.entry((group, sample, unit.1, unit.2.clone())).or_default();
+            let count = counts.entry((group, sample, unit.1, unit.2)).or_default();
             let position = positions.entry((group, sample, unit.1)).or_default();
             let number = (*count, *position);
             (*count, *position) = (*count + 1, *position + 1);
@@ -173,8 +175,8 @@ fn numbers(pieces: &PerSide<Vec<Piece>>) -> BTreeMap<(Group, Sample, Unit), (u32
 
 /// The lines of the table as they are collected.
 #[derive(Debug, Default)]
-struct Table {
-    cells: BTreeMap<OpKey, Line>,
+struct Table<'a> {
+    cells: BTreeMap<OpKey<'a>, Line>,
     samples: PerSide<BTreeMap<Group, BTreeSet<Sample>>>,
 }
 
@@ -185,10 +187,10 @@ struct Line {
     positions: (u64, u64),
 }
 
-impl Table {
-    fn add(&mut self, side: Side, piece: &Piece, (nth, position): (u32, u32)) {
+impl<'a> Table<'a> {
+    fn add(&mut self, side: Side, piece: &Piece<'a>, (nth, position): (u32, u32)) {
         self.samples[side].entry(piece.group).or_default().insert(piece.sample);
-        let line = self.cells.entry((piece.group, piece.name.clone(), nth)).or_default();
+        let line = self.cells.entry((piece.group, piece.name, nth)).or_default();
         line.positions = (line.positions.0 + u64::from(position), line.positions.1 + 1);
         let cell = line.cells[side].entry(piece.sample).or_default();
         cell.events += 1;
@@ -196,10 +198,10 @@ impl Table {
     }
 
     fn rows(self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
-        let mut lines: Vec<(OpKey, Line)> = self.cells.into_iter().collect();
+        let mut lines: Vec<(OpKey<'_>, Line)> = self.cells.into_iter().collect();
         let mean = |line: &Line| line.positions.0 * 1024 / line.positions.1.max(1);
         lines.sort_by(|(a, one), (b, two)| {
-            (a.0, mean(one), &a.1, a.2).cmp(&(b.0, mean(two), &b.1, b.2))
+            (a.0, mean(one), a.1, a.2).cmp(&(b.0, mean(two), b.1, b.2))
         });
         let mut last: Option<(Group, u32)> = None;
         let mut rows = Vec::with_capacity(lines.len());
@@ -211,7 +213,7 @@ impl Table {
                 place: pairs.places()[group.0],
                 phase: group.1,
                 position,
-                name,
+                name: name.to_owned(),
                 nth,
                 spread: PerSide::from_fn(|side| spread(&line.cells[side], samples(side))),
             });

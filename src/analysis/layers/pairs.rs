@@ -8,6 +8,7 @@ use super::{LayerId, LayerPlace, Layers, StackKind};
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A place on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,7 +35,7 @@ pub enum PlacePair {
 /// The places of both trees, paired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerPairs {
-    layers: PerSide<Layers>,
+    layers: PerSide<Arc<Layers>>,
     places: Vec<PlacePair>,
     of_places: PerSide<BTreeMap<LayerPlace, usize>>,
 }
@@ -42,7 +43,7 @@ pub struct LayerPairs {
 impl LayerPairs {
     /// Finds and pairs the layers of both traces.
     pub fn of(analysis: &Analysis<'_>) -> LayerPairs {
-        let layers = PerSide::from_fn(|side| analysis.layers(side).clone());
+        let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
         let mut places = vec![PlacePair::Pre];
         for (at, stacks) in pair_stacks(&layers, &votes).into_iter().enumerate() {
@@ -153,7 +154,7 @@ fn positions(places: &[PlacePair], side: Side) -> BTreeMap<LayerPlace, usize> {
 /// How many paired calls each pair of layers shares.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
-fn votes(analysis: &Analysis<'_>, layers: &PerSide<Layers>) -> Votes {
+fn votes(analysis: &Analysis<'_>, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
     for call in analysis.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };
@@ -169,7 +170,7 @@ fn votes(analysis: &Analysis<'_>, layers: &PerSide<Layers>) -> Votes {
 /// that stands before it in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
-fn pair_stacks(layers: &PerSide<Layers>, votes: &Votes) -> IdPairs {
+fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
     let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     for (&(a, b), count) in votes {
         *sums.entry((a.stack, b.stack)).or_default() += count;
@@ -189,7 +190,7 @@ fn pair_stacks(layers: &PerSide<Layers>, votes: &Votes) -> IdPairs {
 }
 
 fn pair_layers(
-    layers: &PerSide<Layers>,
+    layers: &PerSide<Arc<Layers>>,
     stacks: (Option<u32>, Option<u32>),
     votes: &Votes,
 ) -> IdPairs {

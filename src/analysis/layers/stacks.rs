@@ -40,18 +40,21 @@ struct Sums {
 
 impl Sums {
     fn new(tree: &CallTree<'_>, measure: Measure) -> Sums {
-        let mut own = vec![Nanos::ZERO; tree.len()];
-        for call in measure.calls(tree) {
-            own[call.index()] = measure.time(tree, call);
-        }
-        let mut sums = Sums { time_before: vec![Nanos::ZERO], modules_before: vec![0] };
+        let mut sums = Sums {
+            time_before: Vec::with_capacity(tree.len() + 1),
+            modules_before: Vec::with_capacity(tree.len() + 1),
+        };
         let (mut time, mut modules) = (Nanos::ZERO, 0);
         for call in tree.calls() {
-            time += own[call.index()];
-            modules += u32::from(tree.is_module(call));
             sums.time_before.push(time);
             sums.modules_before.push(modules);
+            if measure.slot(tree, call).is_some() {
+                time += measure.time(tree, call);
+            }
+            modules += u32::from(tree.is_module(call));
         }
+        sums.time_before.push(time);
+        sums.modules_before.push(modules);
         sums
     }
 

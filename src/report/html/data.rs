@@ -6,9 +6,8 @@ use super::texts::Texts;
 use crate::analysis::Analysis;
 use crate::report::facets::Facet;
 use crate::report::figures::Unit;
-use crate::report::sums::NodeSums;
 use crate::side::Side;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -25,9 +24,18 @@ pub(super) struct PageData<'a> {
     names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
-    tree: PageTree,
-    rows: PageRows,
+    tree: PageTree<'a>,
+    rows: PageRows<'a>,
     texts: Vec<String>,
+}
+
+/// What an iterator yields, as a JSON array.
+pub(super) struct Column<F>(pub(super) F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
 }
 
 /// What a page leaves out to stay small.
@@ -45,8 +53,7 @@ pub(super) fn embed<'a>(
     unit: Unit,
 ) -> (PageData<'a>, LeftOut) {
     let mut texts = Texts::new();
-    let sums = NodeSums::new(analysis);
-    let tree = PageTree::new(analysis, &sums, NODES, &mut texts);
+    let tree = PageTree::new(analysis, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };

@@ -1,5 +1,6 @@
 //! The rows of the account → columns for the page: the largest differences, within a budget.
 
+use super::data::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
@@ -7,7 +8,8 @@ use crate::report::facets::Facet;
 use crate::side::Side;
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -18,24 +20,16 @@ const KERNELS: usize = 24;
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in their order, a column for each property.
-#[derive(Serialize)]
-pub(super) struct PageRows {
+pub(super) struct PageRows<'a> {
+    analysis: &'a Analysis<'a>,
     /// Number of the row in `diff_stats.csv`.
     id: Vec<u32>,
     name: Vec<PageText>,
     /// Position of the row's node in the page's tree; -1 where it is left out.
-    node: Vec<i64>,
+    node: Vec<i32>,
     /// Position of the lowest common node; -1 where there is none or it is left out.
-    common: Vec<i64>,
+    common: Vec<i32>,
     common_name: Vec<PageText>,
-    /// Times in ns.
-    time1: Vec<i64>,
-    time2: Vec<i64>,
-    /// Accounted events.
-    count1: Vec<u32>,
-    count2: Vec<u32>,
-    uid1: Vec<i64>,
-    uid2: Vec<i64>,
     /// Positions in `argument_table`.
     arguments: Vec<u32>,
     /// Shapes, concrete inputs, strides and types, of both sides in turn.
@@ -43,8 +37,6 @@ pub(super) struct PageRows {
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
     facets: Vec<FacetColumn>,
-    /// Rows of the analysis, kept or not.
-    total: usize,
 }
 
 #[derive(Serialize)]
@@ -54,27 +46,26 @@ struct FacetColumn {
     value: Vec<PageText>,
 }
 
-impl PageRows {
+impl<'a> PageRows<'a> {
     /// At most `most` rows.
     pub(super) fn new(
-        analysis: &Analysis<'_>,
-        tree: &PageTree,
+        analysis: &'a Analysis<'_>,
+        tree: &PageTree<'_>,
         facets: &[Facet],
         most: usize,
         texts: &mut Texts,
-    ) -> PageRows {
+    ) -> PageRows<'a> {
         let mut rows = PageRows::empty(analysis, facets);
         let mut arguments = FxHashMap::default();
         for id in choose(analysis, most) {
             let row = &analysis.rows()[id];
             rows.id.push(id as u32);
             rows.push_place(analysis, tree, row, texts);
-            rows.push_figures(analysis, row);
             rows.push_arguments(analysis, row, &mut arguments, texts);
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
-                column.value.push(texts.id(&facet.values[id]));
+                column.value.push(texts.id(&facet.texts[facet.values[id] as usize]));
             }
         }
         rows
@@ -82,37 +73,31 @@ impl PageRows {
 
     /// Number of rows that are left out.
     pub(super) fn left_out(&self) -> u64 {
-        (self.total - self.id.len()) as u64
+        (self.analysis.rows().len() - self.id.len()) as u64
     }
 
-    fn empty(analysis: &Analysis<'_>, facets: &[Facet]) -> PageRows {
+    fn empty(analysis: &'a Analysis<'_>, facets: &[Facet]) -> PageRows<'a> {
         let column =
             |facet: &Facet| FacetColumn { key: facet.key, title: facet.title, value: Vec::new() };
         PageRows {
+            analysis,
             id: Vec::new(),
             name: Vec::new(),
             node: Vec::new(),
             common: Vec::new(),
             common_name: Vec::new(),
-            time1: Vec::new(),
-            time2: Vec::new(),
-            count1: Vec::new(),
-            count2: Vec::new(),
-            uid1: Vec::new(),
-            uid2: Vec::new(),
             arguments: Vec::new(),
             argument_table: Vec::new(),
             kernels1: Vec::new(),
             kernels2: Vec::new(),
             facets: facets.iter().map(column).collect(),
-            total: analysis.rows().len(),
         }
     }
 
     fn push_place(
         &mut self,
         analysis: &Analysis<'_>,
-        tree: &PageTree,
+        tree: &PageTree<'_>,
         row: &Row,
         texts: &mut Texts,
     ) {
@@ -120,25 +105,36 @@ impl PageRows {
             let call = row.calls[side].or_else(|| row.events[side].first().copied())?;
             Some(analysis.diff().merged().of(side, call))
         });
-        let position = |id: Option<_>| id.and_then(|id| tree.position(id)).map_or(-1, i64::from);
+        let position = |id: Option<_>| {
+            id.and_then(|id| tree.position(id)).map_or(-1, |position| position as i32)
+        };
         self.name.push(texts.id(&analysis.row_name(row)));
         self.node.push(position(node));
         self.common.push(position(row.lowest_common));
         self.common_name.push(texts.id(analysis.lowest_common_name(row)));
     }
 
-    fn push_figures(&mut self, analysis: &Analysis<'_>, row: &Row) {
-        let uid = |side: Side| {
-            let tree = analysis.tree(side);
+    /// The kept rows.
+    fn rows(&self) -> impl Iterator<Item = &'a Row> {
+        self.id.iter().map(|&id| &self.analysis.rows()[id as usize])
+    }
+
+    /// Times in ns.
+    fn times(&self, side: Side) -> impl Iterator<Item = i64> {
+        self.rows().map(move |row| row.time[side].0)
+    }
+
+    /// Numbers of accounted events.
+    fn counts(&self, side: Side) -> impl Iterator<Item = usize> {
+        self.rows().map(move |row| row.events[side].len())
+    }
+
+    fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
+        let tree = self.analysis.tree(side);
+        self.rows().map(move |row| {
             let event = row.calls[side].and_then(|call| tree.event(call));
             event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
-        };
-        self.time1.push(row.time.baseline.0);
-        self.time2.push(row.time.candidate.0);
-        self.count1.push(row.events.baseline.len() as u32);
-        self.count2.push(row.events.candidate.len() as u32);
-        self.uid1.push(uid(Side::Baseline));
-        self.uid2.push(uid(Side::Candidate));
+        })
     }
 
     fn push_arguments(
@@ -156,6 +152,32 @@ impl PageRows {
             self.argument_table.push(record);
         }
         self.arguments.push(at);
+    }
+}
+
+/// Columns that the account already holds in another form are made as they are written.
+impl Serialize for PageRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (one, two) = (Side::Baseline, Side::Candidate);
+        let mut columns = serializer.serialize_struct("PageRows", 17)?;
+        columns.serialize_field("id", &self.id)?;
+        columns.serialize_field("name", &self.name)?;
+        columns.serialize_field("node", &self.node)?;
+        columns.serialize_field("common", &self.common)?;
+        columns.serialize_field("common_name", &self.common_name)?;
+        columns.serialize_field("time1", &Column(|| self.times(one)))?;
+        columns.serialize_field("time2", &Column(|| self.times(two)))?;
+        columns.serialize_field("count1", &Column(|| self.counts(one)))?;
+        columns.serialize_field("count2", &Column(|| self.counts(two)))?;
+        columns.serialize_field("uid1", &Column(|| self.uids(one)))?;
+        columns.serialize_field("uid2", &Column(|| self.uids(two)))?;
+        columns.serialize_field("arguments", &self.arguments)?;
+        columns.serialize_field("argument_table", &self.argument_table)?;
+        columns.serialize_field("kernels1", &self.kernels1)?;
+        columns.serialize_field("kernels2", &self.kernels2)?;
+        columns.serialize_field("facets", &self.facets)?;
+        columns.serialize_field("total", &self.analysis.rows().len())?;
+        columns.end()
     }
 }
 

@@ -8,142 +8,161 @@
 //! │   └── d 2 us
 //! ```
 
+use super::data::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
 use crate::report::labels::node_name;
 use crate::report::prune::keep_most;
-use crate::report::sums::NodeSums;
+use crate::report::sums::own_time;
 use crate::side::Side;
 use crate::tree::CallKind;
-use serde::Serialize;
-
-/// Stands for a node that is left out.
-const OUT: u32 = u32::MAX;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// The kept nodes in preorder, a column for each property.
-#[derive(Serialize)]
-pub(super) struct PageTree {
-    /// Ids in the merged tree; empty where every node is kept and the id is the position.
-    id: Vec<u32>,
-    /// How many kept nodes stand above.
-    depth: Vec<u32>,
+pub(super) struct PageTree<'a> {
+    analysis: &'a Analysis<'a>,
+    /// `None` where every node is kept, so that its id is its position.
+    kept: Option<Vec<MergedId>>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
-    kind: String,
+    kinds: String,
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
-    relation: String,
-    name: Vec<PageText>,
-    /// Own time in ns of the nodes that have some: position, trace1, trace2.
-    own: Vec<(u32, i64, i64)>,
-    uid1: Vec<i64>,
-    uid2: Vec<i64>,
-    /// Nodes left out below: position and number.
-    hidden: Vec<(u32, u32)>,
-    /// Position of each node of the merged tree, `OUT` where it is left out.
-    #[serde(skip)]
-    positions: Vec<u32>,
+    relations: String,
+    names: Vec<PageText>,
+    folded: Vec<Folded>,
 }
 
-impl PageTree {
+impl<'a> PageTree<'a> {
     /// At most `most` nodes.
-    pub(super) fn new(
-        analysis: &Analysis<'_>,
-        sums: &NodeSums,
-        most: usize,
-        texts: &mut Texts,
-    ) -> PageTree {
-        let keep = keep_most(analysis, sums, most);
-        let mut tree = PageTree::place(analysis, &keep);
-        for (id, node) in analysis.diff().merged().nodes() {
-            if keep[id.index()] {
-                tree.push(analysis, node, texts);
-            }
+    pub(super) fn new(analysis: &'a Analysis<'_>, most: usize, texts: &mut Texts) -> PageTree<'a> {
+        let keep = keep_most(analysis, most);
+        let ids = || analysis.diff().merged().ids().filter(|id| keep[id.index()]);
+        let nodes = || ids().map(|id| analysis.diff().merged().node(id));
+        PageTree {
+            analysis,
+            kinds: nodes().map(|node| kind_letter(analysis, node)).collect(),
+            relations: nodes().map(|node| relation_letter(analysis, node)).collect(),
+            names: nodes().map(|node| texts.id(&node_name(analysis, node))).collect(),
+            folded: fold(analysis, &keep),
+            kept: keep.contains(&false).then(|| ids().collect()),
         }
-        tree.fold(analysis, sums);
-        tree
     }
 
     /// Position in the page of a node; `None` where it is left out.
     pub(super) fn position(&self, id: MergedId) -> Option<u32> {
-        Some(self.positions[id.index()]).filter(|&position| position != OUT)
+        let position = match &self.kept {
+            Some(kept) => kept.binary_search(&id).ok(),
+            None => Some(id.index()),
+        };
+        position.map(|position| position as u32)
     }
 
     /// Number of nodes that are left out.
     pub(super) fn left_out(&self) -> u64 {
-        (self.positions.len() - self.depth.len()) as u64
+        (self.analysis.diff().merged().len() - self.names.len()) as u64
     }
 
-    fn place(analysis: &Analysis<'_>, keep: &[bool]) -> PageTree {
-        let merged = analysis.diff().merged();
-        let mut next = 0;
-        let positions: Vec<u32> = keep
-            .iter()
-            .map(|&kept| match kept {
-                true => {
-                    next += 1;
-                    next - 1
-                }
-                false => OUT,
-            })
-            .collect();
-        let kept = || merged.nodes().map(|(id, _)| id).filter(|id| keep[id.index()]);
-        let all = next as usize == keep.len();
-        PageTree {
-            id: if all { Vec::new() } else { kept().map(|id| id.index() as u32).collect() },
-            depth: kept().map(|id| merged.depth(id) as u32).collect(),
-            kind: String::with_capacity(next as usize),
-            relation: String::with_capacity(next as usize),
-            name: Vec::with_capacity(next as usize),
-            own: Vec::new(),
-            uid1: Vec::with_capacity(next as usize),
-            uid2: Vec::with_capacity(next as usize),
-            hidden: Vec::new(),
-            positions,
-        }
+    /// The kept nodes.
+    fn nodes(&self) -> impl Iterator<Item = (MergedId, MergedNode)> {
+        let merged = self.analysis.diff().merged();
+        let all = self.kept.is_none().then(|| merged.ids());
+        let kept = self.kept.iter().flatten().copied();
+        all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
-    fn push(&mut self, analysis: &Analysis<'_>, node: MergedNode, texts: &mut Texts) {
-        let uid = |side: Side| {
-            let tree = analysis.tree(side);
+    fn ids(&self) -> impl Iterator<Item = usize> {
+        self.kept.iter().flatten().map(|id| id.index())
+    }
+
+    /// How many kept nodes stand above each.
+    fn depths(&self) -> impl Iterator<Item = usize> {
+        self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
+    }
+
+    /// Time in ns of the nodes that have some, with what is left out below: position, trace1, trace2.
+    fn own_times(&self) -> impl Iterator<Item = (u32, i64, i64)> {
+        let mut folded = self.folded.iter().peekable();
+        (0..).zip(self.nodes()).filter_map(move |(at, (_, node))| {
+            let [one, two] = own_times(self.analysis, node);
+            let below = folded.next_if(|folded| folded.position == at);
+            let [more_one, more_two] = below.map_or([0, 0], |folded| folded.time);
+            let (one, two) = (one + more_one, two + more_two);
+            ((one, two) != (0, 0)).then_some((at, one, two))
+        })
+    }
+
+    /// Nodes left out below: position and number.
+    fn hidden(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.folded.iter().map(|folded| (folded.position, folded.nodes))
+    }
+
+    fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
+        let tree = self.analysis.tree(side);
+        self.nodes().map(move |(_, node)| {
             let event = node.call(side).and_then(|call| tree.event(call));
             event.map_or(-1, |event| i64::from(tree.trace().uid(event).0))
-        };
-        self.name.push(texts.id(&node_name(analysis, node)));
-        self.kind.push(kind_letter(analysis, node));
-        self.relation.push(relation_letter(analysis, node));
-        self.uid1.push(uid(Side::Baseline));
-        self.uid2.push(uid(Side::Candidate));
+        })
     }
+}
 
-    /// Adds the time of every node to the nearest kept one at or above it.
-    fn fold(&mut self, analysis: &Analysis<'_>, sums: &NodeSums) {
-        let merged = analysis.diff().merged();
-        let mut nearest: Vec<u32> = Vec::with_capacity(merged.len());
-        let mut own = vec![(0, 0); self.depth.len()];
-        let mut hidden = vec![0; self.depth.len()];
-        for (id, _) in merged.nodes() {
-            let above = || merged.parent(id).map_or(OUT, |parent| nearest[parent.index()]);
-            let at = self.position(id).unwrap_or_else(above);
-            nearest.push(at);
-            let Some(cell) = own.get_mut(at as usize) else { continue };
-            cell.0 += sums.own[id.index()].baseline.0;
-            cell.1 += sums.own[id.index()].candidate.0;
-            hidden[at as usize] += u32::from(self.positions[id.index()] == OUT);
-        }
-        let numbered = |at: usize| at as u32;
-        self.own = own
-            .iter()
-            .enumerate()
-            .filter(|(_, time)| **time != (0, 0))
-            .map(|(at, time)| (numbered(at), time.0, time.1))
-            .collect();
-        self.hidden = hidden
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(at, &count)| (numbered(at), count))
-            .collect();
+/// Columns that the comparison already holds in another form are made as they are written.
+impl Serialize for PageTree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut columns = serializer.serialize_struct("PageTree", 9)?;
+        columns.serialize_field("id", &Column(|| self.ids()))?;
+        columns.serialize_field("depth", &Column(|| self.depths()))?;
+        columns.serialize_field("kind", &self.kinds)?;
+        columns.serialize_field("relation", &self.relations)?;
+        columns.serialize_field("name", &self.names)?;
+        columns.serialize_field("own", &Column(|| self.own_times()))?;
+        columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
+        columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
+        columns.serialize_field("hidden", &Column(|| self.hidden()))?;
+        columns.end()
     }
+}
+
+/// What is left out below a kept node.
+struct Folded {
+    position: u32,
+    /// Time in ns of trace1 and trace2.
+    time: [i64; 2],
+    nodes: u32,
+}
+
+/// The kept nodes that something is left out below, by position: all that is left out is folded into
+/// the nearest kept node above.
+fn fold(analysis: &Analysis<'_>, keep: &[bool]) -> Vec<Folded> {
+    let merged = analysis.diff().merged();
+    let mut folded: Vec<Folded> = Vec::new();
+    let mut close = |open: Option<Folded>| folded.extend(open.filter(|open| open.nodes > 0));
+    // One for each depth: a node is kept only if those above it are.
+    let mut above: Vec<Folded> = Vec::new();
+    let mut position = 0;
+    for (id, node) in merged.nodes() {
+        while above.len() > merged.depth(id) {
+            close(above.pop());
+        }
+        if keep[id.index()] {
+            above.push(Folded { position, time: [0, 0], nodes: 0 });
+            position += 1;
+        } else if let Some(nearest) = above.last_mut() {
+            let own = own_times(analysis, node);
+            nearest.time = [nearest.time[0] + own[0], nearest.time[1] + own[1]];
+            nearest.nodes += 1;
+        }
+    }
+    while !above.is_empty() {
+        close(above.pop());
+    }
+    folded.sort_unstable_by_key(|folded| folded.position);
+    folded
+}
+
+/// Time of a node itself in ns, of trace1 and trace2.
+fn own_times(analysis: &Analysis<'_>, node: MergedNode) -> [i64; 2] {
+    Side::BOTH.map(|side| own_time(analysis, side, node).0)
 }
 
 fn kind_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {

@@ -11,7 +11,7 @@ mod tracks;
 
 use super::emit::ReportOptions;
 use super::prune::keep_most;
-use super::sums::NodeSums;
+use super::sums::times_below;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::Side;
@@ -37,14 +37,14 @@ pub(super) fn write(
 }
 
 fn write_json(analysis: &Analysis<'_>, most: usize, out: &mut dyn Write) -> io::Result<()> {
-    let sums = NodeSums::new(analysis);
-    let keep = keep_most(analysis, &sums, most);
+    let times = times_below(analysis);
+    let keep = keep_most(analysis, most);
     let left_out = keep.iter().filter(|kept| !**kept).count();
     let tracks = Tracks::new(analysis);
     let arrows = Arrows::new(analysis, &keep);
     let slices = Slices {
         analysis,
-        sums: &sums,
+        times: &times,
         clock: Clock::new(analysis),
         tracks: &tracks,
         arrows: &arrows,

@@ -5,8 +5,8 @@ use super::clock::Clock;
 use super::tracks::{Track, Tracks};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode};
-use crate::report::sums::NodeSums;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use crate::tree::CallId;
 use serde::Serialize;
 
@@ -47,7 +47,8 @@ struct SliceArgs<'a> {
 /// What slices are made from.
 pub(super) struct Slices<'a, 'd> {
     pub(super) analysis: &'a Analysis<'d>,
-    pub(super) sums: &'a NodeSums,
+    /// Time of each node and of all below it.
+    pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,
     pub(super) arrows: &'a Arrows,
@@ -79,7 +80,7 @@ impl<'d> Slices<'_, 'd> {
         let (diff, other) = (self.analysis.diff(), self.analysis.tree(side.other()));
         let partner = diff.partner(side, call);
         let partner_event = partner.and_then(|call| other.event(call));
-        let time = self.sums.all[id.index()];
+        let time = self.times.as_ref().map(|times| times[id.index()]);
         let delta = time.candidate - time.baseline;
         SliceArgs {
             uid,
