@@ -18,11 +18,13 @@ mod threads;
 mod words;
 
 use super::bags::Bags;
+use super::keys::Key;
 use super::outline::Outline;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use moves::Likeness;
+use rustc_hash::FxHashMap;
 use words::Words;
 
 /// Who is whose partner.
@@ -253,9 +255,30 @@ impl<'a, 't> Aligner<'a, 't> {
     /// Pairs renamed calls within each gap.
     fn pair_renamed(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         for gap in gaps {
+            self.pair_launches(gap);
             let free = self.free_of(gap);
             for (a, b) in self.view(&free).renamed() {
                 self.pair_in_place(a, b);
+            }
+        }
+    }
+
+    /// Pairs the launches of a gap, in order, where both sides have as many of a kind: the calls
+    /// around the gap hold them together, whatever their kernels are called.
+    fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
+        let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
+        for side in Side::BOTH {
+            let outline = self.outlines[side];
+            let free = gap[side].iter().filter(|&&call| self.is_free(side, call));
+            for &call in free.filter(|&&call| outline.is_launch(call)) {
+                launches.entry(outline.keys[call as usize]).or_default()[side].push(call);
+            }
+        }
+        for of_kind in launches.into_values() {
+            if of_kind.baseline.len() == of_kind.candidate.len() {
+                for (a, b) in of_kind.baseline.into_iter().zip(of_kind.candidate) {
+                    self.pair_in_place(a, b);
+                }
             }
         }
     }
