@@ -20,6 +20,7 @@ mod event;
 mod gzip;
 mod header;
 mod index;
+mod known;
 mod left_out;
 mod normal;
 mod numbers;
