@@ -179,7 +179,10 @@ impl Step {
     /// no text starts with two steps.
     #[inline]
     fn starts(&self, text: &[u8]) -> bool {
-        let Some(value) = text.strip_prefix(&*self.text) else { return false };
+        let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
+        if !scan::is_same(start, &self.text) {
+            return false;
+        }
         match self.then {
             Then::Text(_) => !matches!(value, [b'"', ..]),
             Then::Number(_) => matches!(value, [b'0'..=b'9' | b'-', ..]),

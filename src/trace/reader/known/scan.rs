@@ -134,3 +134,26 @@ pub(in super::super) fn behind_blanks(text: &[u8], at: usize) -> Option<usize> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     Some(at + text.get(at..)?.iter().position(|byte| !is_blank(byte))?)
 }
+
+/// Whether two texts of the same length are the same. For the few bytes of a step that takes half
+/// the time of a call of `memcmp`.
+#[inline]
+pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
+    const PIECE: usize = 16;
+    let (Some(end_a), Some(end_b)) = (a.last_chunk::<PIECE>(), b.last_chunk::<PIECE>()) else {
+        return is_same_short(a, b);
+    };
+    let (pieces_a, _) = a.as_chunks::<PIECE>();
+    let (pieces_b, _) = b.as_chunks::<PIECE>();
+    end_a == end_b && pieces_a.iter().zip(pieces_b).all(|(a, b)| a == b)
+}
+
+#[inline]
+fn is_same_short(a: &[u8], b: &[u8]) -> bool {
+    match (a.last_chunk::<WORD>(), b.last_chunk::<WORD>()) {
+        (Some(end_a), Some(end_b)) => {
+            end_a == end_b && a.first_chunk::<WORD>() == b.first_chunk::<WORD>()
+        }
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
+}
