@@ -59,7 +59,7 @@ impl Block {
     /// An empty block that reads `capacity` bytes at once.
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
-        let indexer = Indexer::new(capacity);
+        let indexer = Indexer::new(SMALL_WINDOW);
         let (window, at_end, is_part) = (SMALL_WINDOW, false, false);
         Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
     }

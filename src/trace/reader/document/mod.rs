@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A walk ends where the window does, or where the text is not JSON. It says how much it used up, so
-//! that the next window starts at an element, never inside a string.
+//! that the next window starts at an element, never inside a string. Events that look like those
+//! before need no walk and no window: [`Document::skim`] reads them as long as they last.
 
 mod members;
 
@@ -76,8 +77,8 @@ pub(super) struct Walked {
 pub(super) enum End {
     /// The document ends.
     Document,
-    /// An event was learned; the next ones may be known.
-    Lesson,
+    /// An element was read that was not known; the next ones may be.
+    Miss,
     /// The text or the window ends, or the text is odd.
     Stop(Stop),
 }
@@ -134,7 +135,7 @@ impl Document {
         used
     }
 
-    /// Reads all that is whole in the window, or up to an event from which something can be learned.
+    /// Reads all that is whole in the window, or no further than one event where others may be known.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index, 1);
         let mut used = 0;
@@ -151,7 +152,8 @@ impl Document {
                 Err(stop) => return Walked { used, end: End::Stop(stop) },
             }
             if self.state == State::Elements(After::Element) && self.known.is_useful() {
-                return Walked { used, end: End::Lesson };
+                self.known.miss();
+                return Walked { used, end: End::Miss };
             }
         }
     }
@@ -257,7 +259,7 @@ impl Document {
         let mut fields = Fields::default();
         let before = cursor.clone();
         event::read(cursor, &mut fields)?;
-        if cursor.consumed() - start > MAX_ELEMENT {
+        if cursor.passed() - start > MAX_ELEMENT {
             return Err(Stop::Broken);
         }
         let offset = window.offset(start);

@@ -5,14 +5,11 @@ use super::super::event::Slot;
 use super::{Fixed, Kind, Known, Step, Then, scan};
 
 /// No more steps are learned than these, and none that is longer.
-const MAX_STEPS: usize = 4096;
-const MAX_LENGTH: usize = 1024;
+const MAX_STEPS: usize = 1024;
+const MAX_LENGTH: usize = 512;
 
 /// Steps that may follow one step.
 const MAX_AFTER: usize = 16;
-
-/// What a miss costs of the patience; an event that is known gives 1 back.
-const MISS: u32 = 8;
 
 /// An event that is being learned. It stays so up to the first thing that is odd in it.
 struct Lesson<'a, 'k> {
@@ -29,7 +26,6 @@ struct Lesson<'a, 'k> {
 impl Known {
     /// Learns the steps of the sound event whose `{` is next.
     pub(in super::super) fn learn(&mut self, text: &[u8], cursor: Cursor<'_>) {
-        self.patience = self.patience.saturating_sub(MISS);
         let Ok(start) = cursor.position() else { return };
         let (in_args, last, fixed) = (false, 0, Vec::new());
         Lesson { known: self, text, cursor, in_args, last, start, fixed }.event();
@@ -104,11 +100,11 @@ impl Lesson<'_, '_> {
         let start = self.cursor.position().ok()?;
         let value = self.cursor.value().ok()?;
         (self.cursor.take_bare_words() == 0).then_some(())?;
-        let (kind, start, then, raw) = match value {
-            Value::Text(raw) => (Kind::Text, start + 1, Then::Text(slot), raw),
-            Value::Scalar(raw) => (Kind::Scalar, start, Then::Number(slot), raw),
-            Value::Composite(raw) => (Kind::Composite, start, Then::List(slot), raw),
-            Value::Null | Value::Absent => (Kind::Null, start, Then::End, &b""[..]),
+        let (kind, start, raw) = match value {
+            Value::Text(raw) => (Kind::Text, start + 1, raw),
+            Value::Scalar(raw) => (Kind::Scalar, start, raw),
+            Value::Composite(raw) => (Kind::Composite, start, raw),
+            Value::Null | Value::Absent => (Kind::Null, start, &b""[..]),
         };
         let end = start + raw.len();
         if is_fixed || matches!(raw, b"" | b"[]" | b"{}" | b"true" | b"false") {
@@ -119,7 +115,7 @@ impl Lesson<'_, '_> {
         if kind == Kind::Scalar && scan::number_end(self.text, start) != Some(end) {
             return None;
         }
-        self.step(start, then)?;
+        self.step(start, Then::Value(slot, kind))?;
         self.start = end;
         Some(())
     }
@@ -136,6 +132,8 @@ impl Lesson<'_, '_> {
 
 /// Whether a value hardly changes, so that it is part of a step.
 fn is_same_in_all(slot: Slot, key: &[u8]) -> bool {
-    matches!(slot, Slot::Phase | Slot::Category | Slot::Pid | Slot::Tid)
-        || matches!(key, b"Trace name" | b"Trace iteration")
+    matches!(
+        slot,
+        Slot::Phase | Slot::Category | Slot::Pid | Slot::Tid | Slot::Device | Slot::ForwardThread
+    ) || matches!(key, b"Trace name" | b"Trace iteration" | b"Device")
 }

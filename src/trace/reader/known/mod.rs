@@ -10,9 +10,9 @@
 //! ```
 //!
 //! An event is known when its text is steps that were met, each behind one that it was met behind,
-//! and between them plain numbers, strings, and lists that were met byte by byte. All of its
-//! tokens are known then: they depend on the text from its `{` on, and on nothing else. Any other
-//! event is read with the index, and its steps are learned.
+//! and between them strings, plain numbers, and lists that are plain or were met byte by byte. Its
+//! tokens depend on the text from its `{` on and on nothing else, so they are those that the index
+//! would give. Any other event is read with the index, and its steps are learned.
 
 mod learn;
 mod lists;
@@ -67,14 +67,14 @@ enum Kind {
 /// What follows a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    Text(Slot),
-    Number(Slot),
-    List(Slot),
+    Value(Slot, Kind),
     End,
 }
 
-/// The most that is kept of the patience.
+/// How much patience there is at most. An event that is known gives 1 of it, and saves a tenth of
+/// what a miss costs.
 const PATIENCE: u32 = 16 * 1024;
+const MISS: u32 = 8;
 
 impl Known {
     pub(super) fn new() -> Self {
@@ -93,8 +93,14 @@ impl Known {
         self.patience > 0
     }
 
+    /// Counts an element that was not known.
+    pub(super) fn miss(&mut self) {
+        self.patience = self.patience.saturating_sub(MISS);
+    }
+
     /// Reads the event that starts at `start` into `fields`, if it is known; where it ends.
-    #[inline]
+    ///
+    /// What is in `fields` otherwise means nothing.
     pub(super) fn read<'a>(
         &mut self,
         text: &'a [u8],
@@ -112,53 +118,53 @@ impl Known {
                 if slot == Slot::Args {
                     skips_args = fields.skips_args();
                 } else if !(skips_args && slot.is_argument()) {
-                    let value = &text[at + start as usize..at + end as usize];
-                    match kind {
-                        Kind::Text => fields.set(slot, Value::Text(value)),
-                        Kind::Scalar => fields.set(slot, Value::Scalar(value)),
-                        Kind::Composite => fields.set(slot, Value::Composite(value)),
-                        Kind::Null => fields.set(slot, Value::Null),
-                    }
+                    kind.set(fields, slot, &text[at + start as usize..at + end as usize]);
                 }
             }
             at += between.len();
-            let is_wanted = |slot: Slot| !(skips_args && slot.is_argument());
+            let is_kept = |slot: Slot| !(skips_args && slot.is_argument());
+            // Each kind keeps its value itself: to keep one of any kind takes 3 % longer.
             at = match *then {
-                Then::Text(slot) => {
+                Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
-                    if is_wanted(slot) {
+                    if is_kept(slot) {
                         fields.set(slot, Value::Text(&text[at..end]));
                     }
                     end
                 }
-                Then::Number(slot) => {
+                Then::Value(slot, Kind::Scalar) => {
                     let end = scan::number_end(text, at)?;
-                    if is_wanted(slot) {
+                    if is_kept(slot) {
                         fields.set(slot, Value::Scalar(&text[at..end]));
                     }
                     end
                 }
-                Then::List(slot) => {
+                Then::Value(slot, Kind::Composite) => {
                     let key = u64::from(number) << 32 ^ name_key(fields.name);
-                    let end = match self.lists.length(key, &text[at..]) {
-                        Some(length) => at + length,
-                        None => {
-                            let end = scan::list_end(text, at)?;
-                            self.lists.remember(key, &text[at..], end - at);
-                            end
-                        }
-                    };
-                    if is_wanted(slot) {
+                    let end = self.list_end(key, text, at)?;
+                    if is_kept(slot) {
                         fields.set(slot, Value::Composite(&text[at..end]));
                     }
                     end
                 }
+                Then::Value(_, Kind::Null) => return None,
                 Then::End => {
                     self.patience = (self.patience + 1).min(PATIENCE);
                     return Some(at);
                 }
             };
         }
+    }
+
+    /// Where the list that starts at `at` ends, if it was met or is plain.
+    #[inline]
+    fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
+        if let Some(length) = self.lists.length(key, &text[at..]) {
+            return Some(at + length);
+        }
+        let end = scan::list_end(text, at)?;
+        self.lists.remember(key, &text[at..], end - at);
+        Some(end)
     }
 
     /// The step that `text` starts with, behind the value that follows `step`.
@@ -174,6 +180,19 @@ impl Known {
     }
 }
 
+impl Kind {
+    /// Keeps a value of this kind.
+    #[inline(always)]
+    fn set<'a>(self, fields: &mut Fields<'a>, slot: Slot, bytes: &'a [u8]) {
+        match self {
+            Kind::Text => fields.set(slot, Value::Text(bytes)),
+            Kind::Scalar => fields.set(slot, Value::Scalar(bytes)),
+            Kind::Composite => fields.set(slot, Value::Composite(bytes)),
+            Kind::Null => fields.set(slot, Value::Null),
+        }
+    }
+}
+
 impl Step {
     /// Whether `text` starts with the step and a value that is not empty. Empty ones are fixed, so
     /// no text starts with two steps.
@@ -184,10 +203,12 @@ impl Step {
             return false;
         }
         match self.then {
-            Then::Text(_) => !matches!(value, [b'"', ..]),
-            Then::Number(_) => matches!(value, [b'0'..=b'9' | b'-', ..]),
-            Then::List(_) => matches!(value, [b'[', not, ..] if *not != b']')
-                || matches!(value, [b'{', not, ..] if *not != b'}'),
+            Then::Value(_, Kind::Text) => !matches!(value, [b'"', ..]),
+            Then::Value(_, Kind::Scalar) => matches!(value, [b'0'..=b'9' | b'-', ..]),
+            Then::Value(_, Kind::Composite) => {
+                matches!(value, [b'[' | b'{', ..]) && !matches!(value, [_, b']' | b'}', ..])
+            }
+            Then::Value(_, Kind::Null) => false,
             Then::End => true,
         }
     }
@@ -200,3 +221,6 @@ fn name_key(name: Value<'_>) -> u64 {
     let end = name.last_chunk::<8>().map_or(0, |end| u64::from_le_bytes(*end));
     end.wrapping_add(name.len() as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,7 @@ impl<'a> Reading<'a> {
         self.check()?;
         match walked.end {
             End::Document => Ok(false),
-            End::Lesson => {
+            End::Miss => {
                 self.block.narrow();
                 Ok(true)
             }
