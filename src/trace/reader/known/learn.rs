@@ -2,7 +2,7 @@
 
 use super::super::cursor::{Cursor, Value};
 use super::super::event::Slot;
-use super::{Fixed, Kind, Known, Step, Then, scan};
+use super::{Fixed, Kind, Known, Step, Then, list_key, scan};
 
 /// No more steps are learned than these, and none that is longer.
 const MAX_STEPS: usize = 1024;
@@ -21,14 +21,15 @@ struct Lesson<'a, 'k> {
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,
+    name: Value<'a>,
 }
 
 impl Known {
     /// Learns the steps of the sound event whose `{` is next.
     pub(in super::super) fn learn(&mut self, text: &[u8], cursor: Cursor<'_>) {
         let Ok(start) = cursor.position() else { return };
-        let (in_args, last, fixed) = (false, 0, Vec::new());
-        Lesson { known: self, text, cursor, in_args, last, start, fixed }.event();
+        let (in_args, last, fixed, name) = (false, 0, Vec::new(), Value::Absent);
+        Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
     /// The number of the step, which is added if it is new.
@@ -116,6 +117,13 @@ impl Lesson<'_, '_> {
             return None;
         }
         self.step(start, Then::Value(slot, kind))?;
+        if slot == Slot::Name {
+            self.name = value;
+        }
+        if kind == Kind::Composite {
+            let key = list_key(self.last, self.name);
+            self.known.lists.remember(key, &self.text[start..], raw.len());
+        }
         self.start = end;
         Some(())
     }

@@ -49,7 +49,7 @@ impl Lists {
     /// Remembers the list of `length` bytes that `text` starts with.
     pub(super) fn remember(&mut self, key: u64, text: &[u8], length: usize) {
         let Some(bucket) = bucket(key, text) else { return };
-        if length > MAX_LIST {
+        if length > MAX_LIST || self.length(key, text).is_some() {
             return;
         }
         if self.bytes.len() + length > MAX_BYTES || self.buckets.is_empty() {

@@ -140,8 +140,7 @@ impl Known {
                     end
                 }
                 Then::Value(slot, Kind::Composite) => {
-                    let key = u64::from(number) << 32 ^ name_key(fields.name);
-                    let end = self.list_end(key, text, at)?;
+                    let end = self.list_end(list_key(number, fields.name), text, at)?;
                     if is_kept(slot) {
                         fields.set(slot, Value::Composite(&text[at..end]));
                     }
@@ -214,12 +213,12 @@ impl Step {
     }
 }
 
-/// What tells the lists of one op from those of another.
+/// What tells the lists behind one step, of one op, from those of another.
 #[inline]
-fn name_key(name: Value<'_>) -> u64 {
+fn list_key(step: u32, name: Value<'_>) -> u64 {
     let name = name.bytes().unwrap_or_default();
     let end = name.last_chunk::<8>().map_or(0, |end| u64::from_le_bytes(*end));
-    end.wrapping_add(name.len() as u64)
+    u64::from(step) << 32 ^ end.wrapping_add(name.len() as u64)
 }
 
 #[cfg(test)]
