@@ -23,6 +23,30 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("finished")
 }
 
+/// The text with its events several times, so that most of them look like one before.
+fn repeated(times: usize) -> String {
+    let key = "\"traceEvents\": [";
+    let start = TEXT.find(key).expect("events") + key.len();
+    let end = start + TEXT[start..].find("\n  ],\n  \"traceName\"").expect("the end of the events");
+    format!("{}{}{}", &TEXT[..start], vec![&TEXT[start..end]; times].join(","), &TEXT[end..])
+}
+
+#[test]
+fn events_that_look_like_those_before_read_the_same() {
+    let options = ReadOptions::default();
+    let read = |text: &str| Trace::from_reader("t", text.as_bytes(), &options).expect("a trace");
+    let (once, often) = (read(TEXT), read(&repeated(5)));
+    assert_eq!(often.len(), 5 * once.len());
+    assert_eq!(often.total_events(), 5 * once.total_events());
+    let others: Vec<_> = (0..5).flat_map(|_| once.events()).collect();
+    for (event, other) in often.events().zip(others) {
+        assert_eq!(often.name(event), once.name(other));
+        assert_eq!(often.category(event), once.category(other));
+        assert_eq!(often.start(event), once.start(other));
+        assert_eq!(often.duration(event), once.duration(other));
+    }
+}
+
 #[test]
 fn the_text_itself_is_sound_in_every_block_size() {
     let whole = Trace::from_reader("t", TEXT.as_bytes(), &ReadOptions::default().strict());
@@ -108,6 +132,15 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
+/// Four sound copies of the events before one that is damaged, and sound ones behind it.
+fn damaged_later(changes: &[Change]) -> Vec<u8> {
+    let text = repeated(6);
+    let at = text.len() * 2 / 3;
+    let mut tail = text.as_bytes()[at..].to_vec();
+    changes.iter().for_each(|change| apply(&mut tail, change));
+    [&text.as_bytes()[..at], &tail].concat()
+}
+
 fn damaged(changes: &[Change]) -> Vec<u8> {
     let mut bytes = TEXT.as_bytes().to_vec();
     changes.iter().for_each(|change| apply(&mut bytes, change));
@@ -120,6 +153,14 @@ proptest! {
     #[test]
     fn block_size_and_packing_do_not_matter(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
         let bytes = damaged(&changes);
+        let whole = outcome(&bytes, 1 << 16);
+        prop_assert_eq!(&outcome(&bytes, block_size), &whole);
+        prop_assert_eq!(&outcome(&gzip(&bytes), block_size), &whole);
+    }
+
+    #[test]
+    fn neither_do_they_where_events_look_like_those_before(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
+        let bytes = damaged_later(&changes);
         let whole = outcome(&bytes, 1 << 16);
         prop_assert_eq!(&outcome(&bytes, block_size), &whole);
         prop_assert_eq!(&outcome(&gzip(&bytes), block_size), &whole);

@@ -19,6 +19,9 @@ pub(super) const BLOCK: usize = 256 * 1024;
 /// The first window after a repair: what follows is indexed anew, so it starts small and doubles.
 const SMALL_WINDOW: usize = 8 * 1024;
 
+/// The window that most single events fit into.
+const ONE_EVENT: usize = 2 * 1024;
+
 /// The most that is kept of one element (or of the text in which the end of one is looked for).
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
@@ -56,8 +59,8 @@ impl Block {
     /// An empty block that reads `capacity` bytes at once.
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
-        let indexer = Indexer::new(capacity);
-        let (window, at_end, is_part) = (capacity, false, false);
+        let indexer = Indexer::new(SMALL_WINDOW);
+        let (window, at_end, is_part) = (SMALL_WINDOW, false, false);
         Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
     }
 
@@ -90,6 +93,11 @@ impl Block {
     /// Starts over with a small window: the next text may not be what its index said.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
+    }
+
+    /// Goes on with the smallest window: most of what follows needs no index.
+    pub(super) fn narrow(&mut self) {
+        self.window = ONE_EVENT;
     }
 
     /// Indexes what stands in memory, or its beginning after [`Block::distrust`].
@@ -139,7 +147,6 @@ impl Block {
             self.end += count;
             self.at_end = count == 0;
         }
-        self.window = self.window.max(self.end - self.start);
         Ok(self.end > before)
     }
 

@@ -41,6 +41,128 @@ pub(super) struct Args<'a> {
     pub(super) name: Value<'a>,
 }
 
+/// What a key of an event, or of its arguments, stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Nothing that a trace keeps.
+    Other,
+    Phase,
+    Category,
+    Name,
+    Pid,
+    Tid,
+    Start,
+    Duration,
+    Id,
+    Args,
+    Correlation,
+    ExternalId,
+    Sequence,
+    ForwardThread,
+    Device,
+    Stream,
+    Bytes,
+    GraphNode,
+    Dims,
+    Types,
+    Strides,
+    Concrete,
+    CallStack,
+    Collective,
+    ArgName,
+}
+
+impl Slot {
+    /// The slot of a key of an event.
+    #[inline]
+    pub(super) fn of_field(key: &[u8]) -> Slot {
+        match key {
+            b"ph" => Slot::Phase,
+            b"cat" => Slot::Category,
+            b"name" => Slot::Name,
+            b"pid" => Slot::Pid,
+            b"tid" => Slot::Tid,
+            b"ts" => Slot::Start,
+            b"dur" => Slot::Duration,
+            b"id" => Slot::Id,
+            b"args" => Slot::Args,
+            _ => Slot::Other,
+        }
+    }
+
+    /// Whether it belongs to `args`.
+    #[inline]
+    pub(super) fn is_argument(self) -> bool {
+        self as u8 >= Slot::Correlation as u8
+    }
+
+    /// The slot of a key of `args`.
+    #[inline]
+    pub(super) fn of_argument(key: &[u8]) -> Slot {
+        match key {
+            b"correlation" | b"connection_id" => Slot::Correlation,
+            b"External id" | b"external id" => Slot::ExternalId,
+            b"Sequence number" => Slot::Sequence,
+            b"Fwd thread id" => Slot::ForwardThread,
+            b"device" | b"dev-id" => Slot::Device,
+            b"stream" | b"stream-id" | b"Stream Id" => Slot::Stream,
+            b"bytes" => Slot::Bytes,
+            b"graph node id" => Slot::GraphNode,
+            b"Input Dims" | b"Input dims" => Slot::Dims,
+            b"Input type" => Slot::Types,
+            b"Input Strides" => Slot::Strides,
+            b"Concrete Inputs" => Slot::Concrete,
+            b"Call stack" => Slot::CallStack,
+            b"Collective name" => Slot::Collective,
+            b"name" => Slot::ArgName,
+            _ => Slot::Other,
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Keeps the value of a key; one of the wrong type is counted instead.
+    // Always inlined, for the reason that `Cursor::value` is.
+    #[inline(always)]
+    pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
+        let args = &mut self.args;
+        let is_right = match slot {
+            Slot::Other | Slot::Args => true,
+            Slot::Phase => keep(value, &mut self.phase),
+            Slot::Category => keep(value, &mut self.category),
+            Slot::Name => keep(value, &mut self.name),
+            Slot::Pid => keep(value, &mut self.pid),
+            Slot::Tid => keep(value, &mut self.tid),
+            Slot::Start => keep(value, &mut self.start),
+            Slot::Duration => keep(value, &mut self.duration),
+            Slot::Id => keep(value, &mut self.id),
+            Slot::Correlation => number(value, numbers::integer, &mut args.correlation),
+            Slot::ExternalId => number(value, numbers::integer, &mut args.external_id),
+            Slot::Sequence => number(value, numbers::integer, &mut args.sequence),
+            Slot::ForwardThread => number(value, numbers::integer, &mut args.forward_thread),
+            Slot::Device => number(value, numbers::integer, &mut args.device),
+            Slot::Stream => number(value, numbers::id, &mut args.stream),
+            Slot::Bytes => number(value, numbers::unsigned, &mut args.bytes),
+            Slot::GraphNode => number(value, numbers::unsigned, &mut args.graph_node),
+            Slot::Dims => list(value, &mut args.dims),
+            Slot::Types => list(value, &mut args.types),
+            Slot::Strides => list(value, &mut args.strides),
+            Slot::Concrete => list(value, &mut args.concrete),
+            Slot::CallStack => text(value, &mut args.call_stack),
+            Slot::Collective => text(value, &mut args.collective),
+            Slot::ArgName => text(value, &mut args.name),
+        };
+        self.wrong_types += u32::from(!is_right);
+    }
+
+    /// Whether the arguments that follow are not looked at: Python frames have nothing there that a
+    /// trace keeps.
+    #[inline]
+    pub(super) fn skips_args(&self) -> bool {
+        self.category == Value::Text(b"python_function")
+    }
+}
+
 /// Reads the event whose `{` is next into `fields`, which is empty before.
 ///
 /// # Errors
@@ -53,37 +175,19 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Resu
         return Ok(());
     }
     loop {
-        read_field(cursor, fields)?;
+        match Slot::of_field(cursor.key()?) {
+            Slot::Args => read_args(cursor, fields)?,
+            slot => fields.set(slot, cursor.value()?),
+        }
         if cursor.members_end(&mut fields.extra_commas)? {
             return Ok(());
         }
     }
 }
 
-#[inline]
-fn read_field<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
-    let key = cursor.key()?;
-    if key == b"args" {
-        return read_args(cursor, fields);
-    }
-    let value = cursor.value()?;
-    match key {
-        b"ph" => fields.phase = value,
-        b"cat" => fields.category = value,
-        b"name" => fields.name = value,
-        b"pid" => fields.pid = value,
-        b"tid" => fields.tid = value,
-        b"ts" => fields.start = value,
-        b"dur" => fields.duration = value,
-        b"id" => fields.id = value,
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Reads the value of `args`. Python frames have nothing there that a trace keeps.
+/// Reads the value of `args`.
 fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), Stop> {
-    if cursor.peek()? != b'{' || fields.category == Value::Text(b"python_function") {
+    if cursor.peek()? != b'{' || fields.skips_args() {
         let value = cursor.value()?;
         let is_right = matches!(value, Value::Null | Value::Composite([b'{', ..]));
         fields.wrong_types += u32::from(!is_right);
@@ -94,36 +198,18 @@ fn read_args<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(),
         return Ok(());
     }
     loop {
-        fields.wrong_types += u32::from(!read_arg(cursor, &mut fields.args)?);
+        let slot = Slot::of_argument(cursor.key()?);
+        fields.set(slot, cursor.value()?);
         if cursor.members_end(&mut fields.extra_commas)? {
             return Ok(());
         }
     }
 }
 
-/// Reads one argument; whether its type was right.
 #[inline]
-fn read_arg<'a>(cursor: &mut Cursor<'a>, args: &mut Args<'a>) -> Result<bool, Stop> {
-    let key = cursor.key()?;
-    let value = cursor.value()?;
-    Ok(match key {
-        b"correlation" | b"connection_id" => number(value, numbers::integer, &mut args.correlation),
-        b"External id" | b"external id" => number(value, numbers::integer, &mut args.external_id),
-        b"Sequence number" => number(value, numbers::integer, &mut args.sequence),
-        b"Fwd thread id" => number(value, numbers::integer, &mut args.forward_thread),
-        b"device" | b"dev-id" => number(value, numbers::integer, &mut args.device),
-        b"stream" | b"stream-id" | b"Stream Id" => number(value, numbers::id, &mut args.stream),
-        b"bytes" => number(value, numbers::unsigned, &mut args.bytes),
-        b"graph node id" => number(value, numbers::unsigned, &mut args.graph_node),
-        b"Input Dims" | b"Input dims" => list(value, &mut args.dims),
-        b"Input type" => list(value, &mut args.types),
-        b"Input Strides" => list(value, &mut args.strides),
-        b"Concrete Inputs" => list(value, &mut args.concrete),
-        b"Call stack" => text(value, &mut args.call_stack),
-        b"Collective name" => text(value, &mut args.collective),
-        b"name" => text(value, &mut args.name),
-        _ => true,
-    })
+fn keep<'a>(value: Value<'a>, field: &mut Value<'a>) -> bool {
+    *field = value;
+    true
 }
 
 /// Keeps a number, plain or in quotes; `null` and an empty text are none.

@@ -1,13 +1,15 @@
 //! A file of bytes → [`Trace`].
 //!
 //! ```text
-//! file ─source─▶ unpacked blocks ─index─▶ positions ─document, event─▶ fields ─builder─▶ columns
+//! file ─source─▶ unpacked blocks ─known────────────────────────────────▶ fields ─builder─▶ columns
+//!                               └─index─▶ positions ─document, event─▶┘
 //! ```
 //!
-//! One thread reads one trace. Packed data are inflated into one buffer that stays in cache, its
-//! structure is found, and a cursor walks from token to token straight into the columns; then the
-//! unfinished event moves to the front and the buffer is filled again. No value tree, no tape, no
-//! copy of the text: memory is that of the columns.
+//! One thread reads one trace. Packed data are inflated into one buffer that stays in cache. Events
+//! that look like those before are compared with what was met; for any other the structure of the
+//! text is found, and a cursor walks from token to token. Then the unfinished event moves to the
+//! front and the buffer is filled again. No value tree, no tape, no copy of the text: memory is that
+//! of the columns.
 
 mod block;
 mod builder;
@@ -20,6 +22,7 @@ mod event;
 mod gzip;
 mod header;
 mod index;
+mod known;
 mod left_out;
 mod normal;
 mod numbers;

@@ -24,6 +24,37 @@ pub(super) struct Strings {
     raw: Vec<u8>,
     aliases: Vec<Alias>,
     ids: HashTable<u32>,
+    recent: Recent,
+}
+
+/// Texts that stood for themselves lately, each at the place that its raw bytes tell. Long texts
+/// repeat: to compare them costs a tenth of looking them up.
+#[derive(Debug)]
+struct Recent([TextId; RECENT]);
+
+/// How many texts are found without looking them up.
+const RECENT: usize = 1024;
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent([TextId::EMPTY; RECENT])
+    }
+}
+
+impl Recent {
+    /// The place of a text: by its length, and some of its bytes.
+    #[inline]
+    fn place(raw: &[u8]) -> usize {
+        let length = raw.len();
+        let word = |at: usize| {
+            let word = raw.get(at..).and_then(<[u8]>::first_chunk::<8>);
+            word.map_or(0, |word| u64::from_le_bytes(*word))
+        };
+        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let samples = [word(length.saturating_sub(8)), word(length / 2), word(0)];
+        let hash = samples.into_iter().fold(length as u64, mix);
+        (hash >> 32) as usize % RECENT
+    }
 }
 
 #[derive(Debug)]
@@ -38,8 +69,14 @@ impl Strings {
     /// The id of what `raw` stands for, and the damage in it.
     #[inline]
     pub(super) fn intern(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
-        if decode::is_plain(raw) {
-            (self.intern_plain(raw), Marks::default())
+        let place = Recent::place(raw);
+        let recent = self.recent.0[place];
+        if equal(self.texts.get(recent).as_bytes(), raw) {
+            (recent, Marks::default())
+        } else if decode::is_plain(raw) {
+            let text = self.intern_plain(raw);
+            self.recent.0[place] = text;
+            (text, Marks::default())
         } else {
             self.intern_alias(raw, form)
         }

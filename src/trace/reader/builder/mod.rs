@@ -42,7 +42,7 @@ struct Spot {
 
 /// Room for that many events is made at the beginning: smaller columns would be copied while they
 /// grow, larger ones only get more pages.
-const FIRST_EVENTS: usize = 32 * 1024;
+const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
     pub(super) fn new() -> Self {

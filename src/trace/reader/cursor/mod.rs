@@ -70,8 +70,13 @@ impl<'a> Cursor<'a> {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
             // A string or number is only read with the token after it, so the last one is a byte.
-            None => self.index[self.at - 1] as usize + 1,
+            None => self.passed(),
         }
+    }
+
+    /// Where the text starts that no token up to the last one needs, which must be of one byte.
+    pub(super) fn passed(&self) -> usize {
+        self.index[self.at - 1] as usize + 1
     }
 
     /// First byte of the next token.

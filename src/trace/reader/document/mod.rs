@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A walk ends where the window does, or where the text is not JSON. It says how much it used up, so
-//! that the next window starts at an element, never inside a string.
+//! that the next window starts at an element, never inside a string. Events that look like those
+//! before need no walk and no window: [`Document::skim`] reads them as long as they last.
 
 mod members;
 
@@ -20,6 +21,7 @@ use super::builder::Builder;
 use super::cursor::{Cursor, Stop, Value};
 use super::event::{self, Fields};
 use super::index;
+use super::known::{self, Known};
 use super::oddity::Oddity;
 use crate::error::Place;
 
@@ -53,6 +55,7 @@ pub(super) enum After {
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) builder: Builder,
+    known: Known,
     state: State,
     is_list: bool,
     has_trace_events: bool,
@@ -65,14 +68,26 @@ pub(super) struct Document {
 pub(super) struct Walked {
     /// Bytes of the window that are not needed any more.
     pub(super) used: usize,
-    /// Why it ended; `None` at the end of the document.
-    pub(super) stop: Option<Stop>,
+    /// Why it ended.
+    pub(super) end: End,
+}
+
+/// Why a walk ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The document ends.
+    Document,
+    /// An element was read that was not known; the next ones may be.
+    Miss,
+    /// The text or the window ends, or the text is odd.
+    Stop(Stop),
 }
 
 impl Document {
     pub(super) fn new() -> Self {
         Document {
             builder: Builder::new(),
+            known: Known::new(),
             state: State::Opening,
             is_list: false,
             has_trace_events: false,
@@ -101,7 +116,26 @@ impl Document {
         self.events_value.as_deref()
     }
 
-    /// Reads all that is whole in the window.
+    /// Reads the events at the beginning of `text` that look like those before, without an index.
+    /// How many bytes that were; the text starts at `base` of the file.
+    pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
+        let mut used = 0;
+        while let State::Elements(after) = self.state
+            && self.known.is_useful()
+            && let Some(start) = next_event(text, used, after)
+        {
+            let mut fields = Fields::default();
+            match self.known.read(text, start, &mut fields) {
+                Some(end) if end - start <= MAX_ELEMENT => used = end,
+                Some(_) | None => break,
+            }
+            self.builder.add(&fields, base + start as u64);
+            self.state = State::Elements(After::Element);
+        }
+        used
+    }
+
+    /// Reads all that is whole in the window, or no further than one event where others may be known.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index, 1);
         let mut used = 0;
@@ -111,13 +145,15 @@ impl Document {
                 State::Members => self.member(&mut cursor, window),
                 State::Skipping { depth } => self.skip_token(&mut cursor, window, depth),
                 State::Opening => self.open(&mut cursor),
-                State::Done => return Walked { used, stop: None },
+                State::Done => return Walked { used, end: End::Document },
             };
             match result {
                 Ok(()) => used = cursor.consumed() - 1,
-                Err(stop) => {
-                    return Walked { used, stop: Some(stop) };
-                }
+                Err(stop) => return Walked { used, end: End::Stop(stop) },
+            }
+            if self.state == State::Elements(After::Element) && self.known.is_useful() {
+                self.known.miss();
+                return Walked { used, end: End::Miss };
             }
         }
     }
@@ -221,13 +257,18 @@ impl Document {
         start: usize,
     ) -> Result<(), Stop> {
         let mut fields = Fields::default();
+        let before = cursor.clone();
         event::read(cursor, &mut fields)?;
-        if cursor.consumed() - start > MAX_ELEMENT {
+        if cursor.passed() - start > MAX_ELEMENT {
             return Err(Stop::Broken);
         }
         let offset = window.offset(start);
+        let bare_words = cursor.take_bare_words();
         self.count(Oddity::MissingComma, (after == After::Element).into(), offset);
-        self.count(Oddity::BareWord, cursor.take_bare_words(), offset);
+        self.count(Oddity::BareWord, bare_words, offset);
+        if self.known.is_useful() {
+            self.known.learn(window.text, before);
+        }
         self.builder.add(&fields, offset);
         self.state = State::Elements(After::Element);
         Ok(())
@@ -251,4 +292,16 @@ impl Document {
         self.state = State::Elements(After::Element);
         Ok(())
     }
+}
+
+/// Where the next event starts, if no more than a comma and blanks stand before it.
+#[inline]
+fn next_event(text: &[u8], from: usize, after: After) -> Option<usize> {
+    let mut at = known::behind_blanks(text, from)?;
+    if after == After::Element && text[at] == b',' {
+        at = known::behind_blanks(text, at + 1)?;
+    } else if after == After::Element {
+        return None;
+    }
+    (text[at] == b'{').then_some(at)
 }

@@ -5,7 +5,7 @@ mod mend;
 
 use super::block::{BLOCK, Block};
 use super::cursor::Stop;
-use super::document::Document;
+use super::document::{Document, End};
 use super::oddity::Oddity;
 use super::options::ReadOptions;
 use super::sniff;
@@ -80,17 +80,27 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Walks one window. `false` at the end of the text, or of the document.
+    /// Reads what is known already, then walks one window. `false` at the end of the text, or of the
+    /// document.
     fn step(&mut self) -> Result<bool> {
+        let known = self.document.skim(self.block.content(), self.block.base());
+        self.block.consume(known);
+        if known > 0 {
+            self.block.narrow();
+        }
         let walked = self.document.walk(self.block.index());
         self.block.consume(walked.used);
         self.block.consume(leading_blanks(self.block.content()));
         self.check()?;
-        match walked.stop {
-            None => Ok(false),
-            Some(Stop::Incomplete) if self.may_go_on() => self.block.extend(&mut self.source),
-            Some(Stop::Incomplete | Stop::Broken) => self.mend(),
-            Some(Stop::TooDeep) => Err(self
+        match walked.end {
+            End::Document => Ok(false),
+            End::Miss => {
+                self.block.narrow();
+                Ok(true)
+            }
+            End::Stop(Stop::Incomplete) if self.may_go_on() => self.block.extend(&mut self.source),
+            End::Stop(Stop::Incomplete | Stop::Broken) => self.mend(),
+            End::Stop(Stop::TooDeep) => Err(self
                 .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
                 .remedy("this is no trace of a profiler")),
         }

@@ -1,0 +1,225 @@
+//! Events that look like those before → their fields, without the positions of their structure.
+//!
+//! Profilers write events of few shapes: the same keys in the same order with the same blanks. What
+//! stands between two values that differ is a *step*, and steps follow each other as they did
+//! before:
+//!
+//! ```text
+//! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
+//! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
+//! ```
+//!
+//! An event is known when its text is steps that were met, each behind one that it was met behind,
+//! and between them strings, plain numbers, and lists that are plain or were met byte by byte. Its
+//! tokens depend on the text from its `{` on and on nothing else, so they are those that the index
+//! would give. Any other event is read with the index, and its steps are learned.
+
+mod learn;
+mod lists;
+mod scan;
+
+use super::cursor::Value;
+use super::event::{Fields, Slot};
+use lists::Lists;
+
+pub(super) use scan::behind_blanks;
+
+/// The steps and lists that were met.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The first one stands before the event and has no text.
+    steps: Vec<Step>,
+    lists: Lists,
+    /// What is left of the misses that are allowed.
+    patience: u32,
+}
+
+/// The text between two values that differ from event to event.
+#[derive(Debug)]
+struct Step {
+    text: Box<[u8]>,
+    /// Values in the text, in their order.
+    fixed: Vec<Fixed>,
+    then: Then,
+    /// Whether what follows belongs to `args`.
+    in_args: bool,
+    /// The steps that were met behind the value, the likeliest first.
+    after: Vec<u32>,
+}
+
+/// A value that is part of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fixed {
+    slot: Slot,
+    kind: Kind,
+    start: u32,
+    end: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Scalar,
+    Composite,
+    Null,
+}
+
+/// What follows a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Value(Slot, Kind),
+    End,
+}
+
+/// How much patience there is at most. An event that is known gives 1 of it, and saves a tenth of
+/// what a miss costs.
+const PATIENCE: u32 = 16 * 1024;
+const MISS: u32 = 8;
+
+impl Known {
+    pub(super) fn new() -> Self {
+        let start = Step {
+            text: Box::default(),
+            fixed: Vec::new(),
+            then: Then::End,
+            in_args: false,
+            after: Vec::new(),
+        };
+        Known { steps: vec![start], lists: Lists::default(), patience: PATIENCE }
+    }
+
+    /// Whether events are known often enough to look.
+    pub(super) fn is_useful(&self) -> bool {
+        self.patience > 0
+    }
+
+    /// Counts an element that was not known.
+    pub(super) fn miss(&mut self) {
+        self.patience = self.patience.saturating_sub(MISS);
+    }
+
+    /// Reads the event that starts at `start` into `fields`, if it is known; where it ends.
+    ///
+    /// What is in `fields` otherwise means nothing.
+    pub(super) fn read<'a>(
+        &mut self,
+        text: &'a [u8],
+        start: usize,
+        fields: &mut Fields<'a>,
+    ) -> Option<usize> {
+        let mut at = start;
+        let mut step = 0;
+        let mut skips_args = false;
+        loop {
+            let number = self.next(step, &text[at..])?;
+            step = number as usize;
+            let Step { text: between, fixed, then, .. } = &self.steps[step];
+            for &Fixed { slot, kind, start, end } in fixed {
+                if slot == Slot::Args {
+                    skips_args = fields.skips_args();
+                } else if !(skips_args && slot.is_argument()) {
+                    kind.set(fields, slot, &text[at + start as usize..at + end as usize]);
+                }
+            }
+            at += between.len();
+            let is_kept = |slot: Slot| !(skips_args && slot.is_argument());
+            // Each kind keeps its value itself: to keep one of any kind takes 3 % longer.
+            at = match *then {
+                Then::Value(slot, Kind::Text) => {
+                    let end = scan::string_end(text, at)?;
+                    if is_kept(slot) {
+                        fields.set(slot, Value::Text(&text[at..end]));
+                    }
+                    end
+                }
+                Then::Value(slot, Kind::Scalar) => {
+                    let end = scan::number_end(text, at)?;
+                    if is_kept(slot) {
+                        fields.set(slot, Value::Scalar(&text[at..end]));
+                    }
+                    end
+                }
+                Then::Value(slot, Kind::Composite) => {
+                    let end = self.list_end(list_key(number, fields.name), text, at)?;
+                    if is_kept(slot) {
+                        fields.set(slot, Value::Composite(&text[at..end]));
+                    }
+                    end
+                }
+                Then::Value(_, Kind::Null) => return None,
+                Then::End => {
+                    self.patience = (self.patience + 1).min(PATIENCE);
+                    return Some(at);
+                }
+            };
+        }
+    }
+
+    /// Where the list that starts at `at` ends, if it was met or is plain.
+    #[inline]
+    fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
+        if let Some(length) = self.lists.length(key, &text[at..]) {
+            return Some(at + length);
+        }
+        let end = scan::list_end(text, at)?;
+        self.lists.remember(key, &text[at..], end - at);
+        Some(end)
+    }
+
+    /// The step that `text` starts with, behind the value that follows `step`.
+    #[inline]
+    fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
+        let after = &self.steps[step].after;
+        let place = after.iter().position(|&next| self.steps[next as usize].starts(text))?;
+        let next = after[place];
+        if place > 0 {
+            self.steps[step].after.swap(place - 1, place);
+        }
+        Some(next)
+    }
+}
+
+impl Kind {
+    /// Keeps a value of this kind.
+    #[inline(always)]
+    fn set<'a>(self, fields: &mut Fields<'a>, slot: Slot, bytes: &'a [u8]) {
+        match self {
+            Kind::Text => fields.set(slot, Value::Text(bytes)),
+            Kind::Scalar => fields.set(slot, Value::Scalar(bytes)),
+            Kind::Composite => fields.set(slot, Value::Composite(bytes)),
+            Kind::Null => fields.set(slot, Value::Null),
+        }
+    }
+}
+
+impl Step {
+    /// Whether `text` starts with the step and a value that is not empty. Empty ones are fixed, so
+    /// no text starts with two steps.
+    #[inline]
+    fn starts(&self, text: &[u8]) -> bool {
+        let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
+        if !scan::is_same(start, &self.text) {
+            return false;
+        }
+        match self.then {
+            Then::Value(_, Kind::Text) => !matches!(value, [b'"', ..]),
+            Then::Value(_, Kind::Scalar) => matches!(value, [b'0'..=b'9' | b'-', ..]),
+            Then::Value(_, Kind::Composite) => {
+                matches!(value, [b'[' | b'{', ..]) && !matches!(value, [_, b']' | b'}', ..])
+            }
+            Then::Value(_, Kind::Null) => false,
+            Then::End => true,
+        }
+    }
+}
+
+/// What tells the lists behind one step, of one op, from those of another.
+#[inline]
+fn list_key(step: u32, name: Value<'_>) -> u64 {
+    let name = name.bytes().unwrap_or_default();
+    let end = name.last_chunk::<8>().map_or(0, |end| u64::from_le_bytes(*end));
+    u64::from(step) << 32 ^ end.wrapping_add(name.len() as u64)
+}
+
+#[cfg(test)]
+mod tests;
