@@ -175,9 +175,11 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Resu
         return Ok(());
     }
     loop {
-        match Slot::of_field(cursor.key()?) {
-            Slot::Args => read_args(cursor, fields)?,
-            slot => fields.set(slot, cursor.value()?),
+        let slot = Slot::of_field(cursor.key()?);
+        if slot == Slot::Args {
+            read_args(cursor, fields)?;
+        } else {
+            fields.set(slot, cursor.value()?);
         }
         if cursor.members_end(&mut fields.extra_commas)? {
             return Ok(());

@@ -88,7 +88,7 @@ fn not_of_numbers(word: u64) -> u64 {
     let digit = word ^ each(b'0');
     let not_digits = digit.wrapping_add(each(0x80 - 10)) | digit;
     let point = word ^ each(b'.');
-    let not_points = (point & each(0x7f)) + each(0x7f) | point;
+    let not_points = ((point & each(0x7f)) + each(0x7f)) | point;
     not_digits & not_points & each(0x80)
 }
 
