@@ -148,7 +148,19 @@ impl<'a, 't> Aligner<'a, 't> {
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);
         self.pair_moved(&left_over, Likeness::Far);
+        self.pair_moved_out_of_wrappers(self.free_of(&left_over));
         self.bags.tidy();
+    }
+
+    /// Pairs what a wrapper holds with calls that stand in another gap than the wrapper does.
+    fn pair_moved_out_of_wrappers(&mut self, mut left_over: PerSide<Vec<u32>>) {
+        while !left_over.baseline.is_empty() && !left_over.candidate.is_empty() {
+            let Some(opened) = self.view(&left_over).opened() else { break };
+            for likeness in [Likeness::EqualNear, Likeness::SimilarNear, Likeness::Far] {
+                self.pair_moved(&opened, likeness);
+            }
+            left_over = self.free_of(&opened);
+        }
     }
 
     /// The calls of a gap that have no partner yet.

@@ -166,9 +166,22 @@ impl Aligner<'_, '_> {
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
         for (mine, theirs) in self.groups_by(lost, token) {
-            if let ([_], [_]) = (&*mine, &*theirs) {
+            if mine.len() == 1 && theirs.len() == 1 {
                 self.pair_group(&mine, &theirs, u32::MAX);
+                self.pair_by_arguments(mine[0].call, theirs[0].call);
             }
+        }
+    }
+
+    /// Pairs two free calls where their arguments are the same, whatever is below them.
+    fn pair_by_arguments(&mut self, a: u32, b: u32) {
+        let arguments = PerSide::new(
+            self.outlines.baseline.arguments[a as usize],
+            self.outlines.candidate.arguments[b as usize],
+        );
+        let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
+        if free && arguments.baseline != 0 && arguments.baseline == arguments.candidate {
+            self.pair(a, b, Relation::Moved);
         }
     }
 
