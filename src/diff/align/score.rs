@@ -37,7 +37,8 @@ pub(super) struct Siblings<'a, 'b, 't> {
     lists: PerSide<&'b [u32]>,
     /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    bags_of_runs: PerSide<FxHashMap<usize, Bag>>,
+    /// What each element holds, once it was asked for.
+    bags_of_elements: PerSide<Vec<Option<Bag>>>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Whether a list has more calls that equal an element than the other list.
@@ -63,7 +64,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             bags,
             lists,
             elements,
-            bags_of_runs: PerSide::default(),
+            bags_of_elements: PerSide::default(),
             launches_agree: OnceCell::new(),
             novel: PerSide::default(),
             new_names: PerSide::default(),
@@ -82,13 +83,19 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         self.elements.baseline[i].len() > 1 || self.elements.candidate[j].len() > 1
     }
 
-    fn bag_of_run(&mut self, side: Side, at: usize) -> Bag {
-        let run = self.elements[side][at].clone();
-        if run.len() == 1 {
-            return self.bags.of(side, self.lists[side][run.start]);
-        }
-        let made = self.bags_of_runs[side].entry(at);
-        *made.or_insert_with(|| self.bags.of_all(side, &self.lists[side][run]))
+    fn bag(&mut self, side: Side, at: usize) -> Bag {
+        let made = &mut self.bags_of_elements[side];
+        made.resize(self.elements[side].len(), None);
+        *made[at].get_or_insert_with(|| match &self.lists[side][self.elements[side][at].clone()] {
+            &[call] => self.bags.of(side, call),
+            run => self.bags.of_all(side, run),
+        })
+    }
+
+    /// Number of tokens that two elements share.
+    fn shared(&mut self, i: usize, j: usize) -> i64 {
+        let bags = (self.bag(Side::Baseline, i), self.bag(Side::Candidate, j));
+        i64::from(self.bags.common(bags.0, bags.1))
     }
 
     fn is_novel(&self, side: Side, at: usize) -> bool {
@@ -116,11 +123,12 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         }
     }
 
-    fn score_launch(&mut self, a: u32, b: u32) -> i64 {
+    fn score_launch(&mut self, i: usize, j: usize) -> i64 {
+        let (a, _) = self.calls(i, j);
         let key = self.outlines.baseline.keys[a as usize];
         let launches = || launches_agree(self.outlines, self.lists);
         let agree = self.launches_agree.get_or_init(launches).get(&key).copied().unwrap_or(false);
-        let shared = self.common(a, b);
+        let shared = self.shared(i, j);
         // The key and the kind of GPU event are common to all launches; names are the evidence.
         let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
         match agree || shared > own {
@@ -129,9 +137,10 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         }
     }
 
-    fn score_call(&mut self, a: u32, b: u32) -> i64 {
+    fn score_call(&mut self, i: usize, j: usize) -> i64 {
+        let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let shared = self.common(a, b);
+        let shared = self.shared(i, j);
         let larger = i64::from(x.weight(a).max(y.weight(b)).max(1));
         let arguments = x.arguments[a as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
@@ -159,7 +168,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
             {
                 let wrapped = self.wrapped(i, j);
                 // Nothing in common is still better than a hole on both sides.
-                wrapped.unwrap_or_else(|| (AFFINITY * self.common(a, b)).max(1))
+                wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
             // A launch whose op is gone stands where the op was.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
@@ -231,15 +240,14 @@ impl Compare for Siblings<'_, '_, '_> {
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
         if self.is_run(i, j) {
-            let runs = (self.bag_of_run(Side::Baseline, i), self.bag_of_run(Side::Candidate, j));
-            return AFFINITY * i64::from(self.bags.common(runs.0, runs.1));
+            return AFFINITY * self.shared(i, j);
         }
         let (a, b) = self.calls(i, j);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.is_gpu(a) && y.is_gpu(b) {
             return self.score_gpu(a, b);
         }
-        if x.keys[a as usize] != y.keys[b as usize] || is_one_inside_other(self.outlines, a, b) {
+        if x.keys[a as usize] != y.keys[b as usize] {
             return self.affinity(i, j);
         }
         if x.is_query(a) || y.is_query(b) {
@@ -248,9 +256,12 @@ impl Compare for Siblings<'_, '_, '_> {
         if x.exact[a as usize] == y.exact[b as usize] {
             return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT + self.name_bonus(a, b);
         }
+        if is_one_inside_other(self.outlines, a, b) {
+            return self.affinity(i, j);
+        }
         let worth = match x.is_launch(a) && y.is_launch(b) {
-            true => self.score_launch(a, b),
-            false => self.score_call(a, b),
+            true => self.score_launch(i, j),
+            false => self.score_call(i, j),
         };
         // Where each has an equal partner elsewhere, the two have changed places.
         let settled = !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j);

@@ -28,9 +28,9 @@ const BLOCK_CELLS: usize = 1 << 20;
 const HALF_WIDTH: usize = 32;
 /// Cells up to which a corridor is made wider. A row of like layers may be searched several layers
 /// to both sides then: the path may be wrong by one of them where nearly everything is renamed.
-const WIDE_CELLS: usize = 1 << 19;
+const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
-const HALF_WIDEST: usize = 256;
+const HALF_WIDEST: usize = 128;
 /// Cells above which a corridor is made narrower; bounds memory.
 const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
