@@ -141,6 +141,10 @@ pub fn once_in_the_map(diff: &TraceDiff<'_>) {
             Side::Candidate => pair.candidate,
         });
         let mut mapped: Vec<Uid> = of_side.collect();
+        assert!(
+            side == Side::Candidate || mapped.is_sorted(),
+            "the map is in the baseline's order"
+        );
         let events = tree.calls().filter_map(|call| tree.event(call));
         let mut uids: Vec<Uid> = events.map(|event| tree.trace().uid(event)).collect();
         mapped.sort_unstable();

@@ -110,7 +110,8 @@ impl Aligner<'_, '_> {
             let open = |call: &u32| self.is_free(side, *call) && !settled[side].contains(call);
             calls.filter(open).collect()
         });
-        self.pair_near(&searched, |side, call| tokens[side][&call]);
+        let tells_kernels = matches!(likeness, Likeness::Whole);
+        self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
     fn token(&mut self, likeness: Likeness, side: Side, call: u32) -> u64 {

@@ -77,13 +77,18 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Pairs calls of equal token near each other.
+    /// Pairs calls of equal token near each other, host calls and, if the token tells their kernels,
+    /// launches.
     pub(super) fn pair_near(
         &mut self,
         calls: &PerSide<Vec<u32>>,
+        tells_kernels: bool,
         token: impl Fn(Side, u32) -> u64,
     ) {
-        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], Self::is_host));
+        let may_move = |me: &Self, side: Side, call: u32| {
+            me.is_host(side, call) || (tells_kernels && me.outlines[side].is_launch(call))
+        };
+        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
     }
 
