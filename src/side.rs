@@ -47,6 +47,14 @@ impl<T> PerSide<T> {
         PerSide { baseline, candidate }
     }
 
+    /// The value of one side and that of the other.
+    pub(crate) fn seen_from(side: Side, mine: T, theirs: T) -> Self {
+        match side {
+            Side::Baseline => PerSide::new(mine, theirs),
+            Side::Candidate => PerSide::new(theirs, mine),
+        }
+    }
+
     /// One value for each side, made by `make`.
     pub fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }

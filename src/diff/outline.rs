@@ -108,6 +108,11 @@ impl Outline {
         self.kinds[call as usize] == CallKind::Runtime && self.gpu_path[call as usize]
     }
 
+    /// An op or a Python frame.
+    pub(super) fn is_op_or_frame(&self, call: u32) -> bool {
+        matches!(self.kinds[call as usize], CallKind::Op | CallKind::Frame)
+    }
+
     pub(super) fn is_gpu(&self, call: u32) -> bool {
         self.kinds[call as usize] == CallKind::Gpu
     }

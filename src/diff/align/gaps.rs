@@ -53,8 +53,7 @@ impl<'b> Gap<'_, 'b, '_> {
     /// `None` where it must not be opened.
     fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: Bag) -> Option<u32> {
         let outline = self.outlines[side];
-        let host = matches!(outline.kinds[call as usize], CallKind::Frame | CallKind::Op);
-        if !host || !outline.has_children(call) {
+        if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
         let partners = self.possible_partners(side, at);
@@ -168,8 +167,7 @@ impl<'b> Gap<'_, 'b, '_> {
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let kind = x.kinds[a as usize];
-        if kind != y.kinds[b as usize] || !matches!(kind, CallKind::Frame | CallKind::Op) {
+        if x.kinds[a as usize] != y.kinds[b as usize] || !x.is_op_or_frame(a) {
             return 0;
         }
         let below = self.bags.below(Side::Baseline, a);

@@ -9,7 +9,6 @@ use super::Aligner;
 use super::score::is_one_inside_other;
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
-use crate::tree::CallKind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many of the nearest calls of the other side are considered, before and behind.
@@ -57,7 +56,8 @@ impl Aligner<'_, '_> {
             Likeness::Far => self.pair_the_only(&launches, exact_of),
             Likeness::Beside | Likeness::SimilarNear => {}
         }
-        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side], Self::is_host));
+        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
+        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side], hosts));
         if likeness == Likeness::Beside {
             lost = self.without_wrapped(&lost);
         }
@@ -86,14 +86,11 @@ impl Aligner<'_, '_> {
         token: impl Fn(Side, u32) -> u64,
     ) {
         let may_move = |me: &Self, side: Side, call: u32| {
-            me.is_host(side, call) || (tells_kernels && me.outlines[side].is_launch(call))
+            let outline = me.outlines[side];
+            outline.is_op_or_frame(call) || (tells_kernels && outline.is_launch(call))
         };
         let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
-    }
-
-    fn is_host(&self, side: Side, call: u32) -> bool {
-        matches!(self.outlines[side].kinds[call as usize], CallKind::Op | CallKind::Frame)
     }
 
     /// The calls that may have moved. GPU events and queries are paired by their place only, and so

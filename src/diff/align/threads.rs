@@ -67,17 +67,13 @@ impl Aligner<'_, '_> {
 
     /// Whether two threads share nothing but that they launch: no op, frame, shape or kernel.
     fn are_foreign(&mut self, roots: PerSide<u32>) -> bool {
-        let outlines = self.outlines;
-        let is_host = |side: Side, call: u32| {
-            matches!(outlines[side].kinds[call as usize], CallKind::Op | CallKind::Frame)
-        };
-        let have_host_calls = Side::BOTH.into_iter().all(|side| {
-            let root = roots[side];
-            (root + 1..outlines[side].end(root)).any(|call| is_host(side, call))
-        });
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side]));
-        let large = below.baseline.size.min(below.candidate.size) >= FOREIGN;
-        large && have_host_calls && {
+        let outlines = self.outlines;
+        let could_tell = Side::BOTH.into_iter().all(|side| {
+            let mut calls = roots[side] + 1..outlines[side].end(roots[side]);
+            below[side].size >= FOREIGN && calls.any(|call| outlines[side].is_op_or_frame(call))
+        });
+        could_tell && {
             let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side]));
             self.bags.common(below.baseline, below.candidate)
                 == self.bags.common(launches.baseline, launches.candidate)
@@ -110,11 +106,7 @@ impl Aligner<'_, '_> {
                 let Some(theirs) = self.best_left_over(side, root, &roots[side.other()]) else {
                     continue;
                 };
-                let lists = match side {
-                    Side::Baseline => PerSide::new(mine, theirs),
-                    Side::Candidate => PerSide::new(theirs, mine),
-                };
-                self.align_lists(lists);
+                self.align_lists(PerSide::seen_from(side, mine, theirs));
                 self.descend();
             }
         }
@@ -126,11 +118,7 @@ impl Aligner<'_, '_> {
         let wanted = self.bags.below(side, root);
         let mut best: Option<(u32, Vec<u32>)> = None;
         for &other in others {
-            let roots = match side {
-                Side::Baseline => PerSide::new(root, other),
-                Side::Candidate => PerSide::new(other, root),
-            };
-            if self.are_foreign(roots) {
+            if self.are_foreign(PerSide::seen_from(side, root, other)) {
                 continue;
             }
             let free = self.unpaired_below(side.other(), other);
