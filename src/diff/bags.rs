@@ -134,6 +134,12 @@ impl<'a> Bags<'a> {
         shared
     }
 
+    /// Number of tokens that the subtrees of two calls share.
+    pub(super) fn shared(&mut self, calls: PerSide<u32>) -> u32 {
+        let bags = PerSide::from_fn(|side| self.of(side, calls[side]));
+        self.common(bags.baseline, bags.candidate)
+    }
+
     /// Whether a bag holds a token.
     pub(super) fn holds(&self, bag: Bag, token: Token) -> bool {
         self.entries(bag).binary_search_by_key(&token, |&(token, _)| token).is_ok()

@@ -163,8 +163,7 @@ impl View<'_, '_> {
     fn evidence(&mut self, call: CallId, other: CallId) -> Evidence {
         let (mine, theirs) = (self.outlines[self.side], self.outlines[self.side.other()]);
         let (a, b) = (call.index(), other.index());
-        let bags = (self.bags.of(self.side, call.0), self.bags.of(self.side.other(), other.0));
-        let shared = self.bags.common(bags.0, bags.1);
+        let shared = self.bags.shared(PerSide::seen_from(self.side, call.0, other.0));
         let names =
             (self.diff.tree(self.side).name(call), self.diff.tree(self.side.other()).name(other));
         Evidence {

@@ -19,6 +19,7 @@ use std::ops::Range;
 
 /// How many partners for a rename are weighed against opening a call.
 const PARTNERS: usize = 64;
+
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
 pub(super) struct Gap<'a, 'b, 't> {
     pub(super) outlines: PerSide<&'a Outline>,

@@ -49,11 +49,9 @@ impl Aligner<'_, '_> {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
         }
-        let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
-        let launches = PerSide::from_fn(|side| self.lost(side, &left_over[side], launches));
         match likeness {
-            Likeness::EqualNear => self.pair_by(&launches, BESIDE, exact_of),
-            Likeness::Far => self.pair_the_only(&launches, exact_of),
+            Likeness::EqualNear => self.pair_by(&self.lost_launches(left_over), BESIDE, exact_of),
+            Likeness::Far => self.pair_the_only(&self.lost_launches(left_over), exact_of),
             Likeness::Beside | Likeness::SimilarNear => {}
         }
         let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
@@ -91,6 +89,11 @@ impl Aligner<'_, '_> {
         };
         let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
+    }
+
+    fn lost_launches(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<Lost>> {
+        let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
+        PerSide::from_fn(|side| self.lost(side, &left_over[side], launches))
     }
 
     /// The calls that may have moved. GPU events and queries are paired by their place only, and so
@@ -249,8 +252,7 @@ impl Aligner<'_, '_> {
         if x.shape[a as usize] == y.shape[b as usize] {
             return true;
         }
-        let bags = (self.bags.of(Side::Baseline, a), self.bags.of(Side::Candidate, b));
-        let shared = self.bags.common(bags.0, bags.1);
+        let shared = self.bags.shared(PerSide::new(a, b));
         !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
 }

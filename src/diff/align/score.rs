@@ -200,8 +200,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     }
 
     fn common(&mut self, a: u32, b: u32) -> i64 {
-        let bags = (self.bags.of(Side::Baseline, a), self.bags.of(Side::Candidate, b));
-        i64::from(self.bags.common(bags.0, bags.1))
+        i64::from(self.bags.shared(PerSide::new(a, b)))
     }
 }
 

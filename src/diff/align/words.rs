@@ -19,7 +19,7 @@ pub(super) struct Words<'a, 't> {
 }
 
 /// The words of the last part of a name: of `miopen_convolution` in `aten::miopen_convolution`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Name {
     /// The long ones.
     telling: Vec<u32>,

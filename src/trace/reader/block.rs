@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 /// Text that is read at once. 128 to 512 KiB are equally fast; all of them fit a second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// The first window after a repair: what follows is indexed anew, so it starts small and doubles.
+/// The first window, of the text and after a repair: it starts small and doubles.
 const SMALL_WINDOW: usize = 8 * 1024;
 
 /// The window that most single events fit into.
@@ -100,7 +100,7 @@ impl Block {
         self.window = ONE_EVENT;
     }
 
-    /// Indexes what stands in memory, or its beginning after [`Block::distrust`].
+    /// Indexes what stands in memory, or as much of its beginning as the window holds.
     pub(super) fn index(&mut self) -> Window<'_> {
         let guard = self.start - 1;
         self.is_part = self.window < self.end - self.start;
