@@ -197,6 +197,21 @@ fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
 }
 
 #[test]
+fn a_folder_in_the_way_of_a_file_is_told_before_anything_is_replaced() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("merged_tree_output.txt"), "old").expect("a file");
+    fs::create_dir_all(at("uid_map.csv").join("mine")).expect("a folder");
+    let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
+        Report::new(analysis).write(folder.path()).expect_err("a folder is in the way")
+    });
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(at("uid_map.csv").join("mine").is_dir());
+    assert_eq!(text(&folder, "merged_tree_output.txt"), "old");
+    assert_eq!(names(folder.path()).len(), 2);
+}
+
+#[test]
 fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
     let odd = "a \"b\", c\nd<script>";
     let program =

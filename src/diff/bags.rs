@@ -35,12 +35,40 @@ pub(super) struct Bags<'a> {
     /// All bags, one behind the other: (token, count), sorted by token in each.
     entries: Vec<(Token, u32)>,
     made: PerSide<FxHashMap<(u32, Part), Bag>>,
-    scratch: Vec<Token>,
+    tally: Tally,
+}
+
+/// Counts the tokens of one bag. Most large bags have few distinct ones, which alone are sorted.
+#[derive(Debug, Default)]
+struct Tally {
+    /// For each token, how often it was met; all 0 between two bags.
+    counts: Vec<u32>,
+    met: Vec<Token>,
+}
+
+impl Tally {
+    fn add(&mut self, token: Token) {
+        let at = token as usize;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, 0);
+        }
+        if self.counts[at] == 0 {
+            self.met.push(token);
+        }
+        self.counts[at] += 1;
+    }
+
+    /// What was counted, sorted by token; begins anew.
+    fn take(&mut self) -> impl Iterator<Item = (Token, u32)> {
+        self.met.sort_unstable();
+        let counts = &mut self.counts;
+        self.met.drain(..).map(|token| (token, std::mem::take(&mut counts[token as usize])))
+    }
 }
 
 impl<'a> Bags<'a> {
     pub(super) fn new(outlines: PerSide<&'a Outline>) -> Self {
-        Bags { outlines, entries: Vec::new(), made: PerSide::default(), scratch: Vec::new() }
+        Bags { outlines, entries: Vec::new(), made: PerSide::default(), tally: Tally::default() }
     }
 
     /// Forgets the bags made so far, where they are many. No bag may be used across this.
@@ -86,13 +114,13 @@ impl<'a> Bags<'a> {
             return bag;
         }
         let outline = self.outlines[side];
-        self.scratch.clear();
         for below in call + 1..outline.end(call) {
             let [key, place] = outline.tokens(below);
-            self.scratch.extend(key.filter(|_| outline.is_launch(below)));
-            self.scratch.extend(place.filter(|_| outline.is_gpu(below)));
+            let telling =
+                [key.filter(|_| outline.is_launch(below)), place.filter(|_| outline.is_gpu(below))];
+            telling.into_iter().flatten().for_each(|token| self.tally.add(token));
         }
-        self.keep_scratch(side, call, Part::Launches)
+        self.keep_tally(side, call, Part::Launches)
     }
 
     /// The tokens of several subtrees together.
@@ -147,18 +175,15 @@ impl<'a> Bags<'a> {
 
     fn make(&mut self, side: Side, call: u32, part: Part, calls: Range<u32>) -> Bag {
         let outline = self.outlines[side];
-        self.scratch.clear();
         for below in calls {
-            self.scratch.extend(outline.tokens(below).iter().flatten());
+            outline.tokens(below).into_iter().flatten().for_each(|token| self.tally.add(token));
         }
-        self.keep_scratch(side, call, part)
+        self.keep_tally(side, call, part)
     }
 
-    fn keep_scratch(&mut self, side: Side, call: u32, part: Part) -> Bag {
-        self.scratch.sort_unstable();
+    fn keep_tally(&mut self, side: Side, call: u32, part: Part) -> Bag {
         let start = self.entries.len();
-        let runs = self.scratch.chunk_by(|a, b| a == b);
-        self.entries.extend(runs.map(|run| (run[0], run.len() as u32)));
+        self.entries.extend(self.tally.take());
         self.keep(side, call, part, start)
     }
 

@@ -38,7 +38,8 @@ impl ArgumentIds {
     }
 }
 
-/// What two subtrees can have in common: a key, an argument record, a kind of GPU event.
+/// What two subtrees can have in common: a key, an argument record, a kind of GPU event. Dense over
+/// both trees: keys are even, argument records odd.
 pub(super) type Token = u32;
 
 /// One tree in preorder, as the alignment sees it.
@@ -159,12 +160,11 @@ impl Outline {
             return [None, None];
         }
         let more = match (self.kinds[at], self.arguments[at]) {
-            (CallKind::Gpu, _) => Some(self.places[at].0),
+            (CallKind::Gpu, _) => Some(2 * self.places[at].0),
             (_, 0) => None,
-            // Argument records count down from the top, where no key is.
-            (_, arguments) => Some(u32::MAX - arguments),
+            (_, arguments) => Some(2 * arguments + 1),
         };
-        [Some(self.keys[at].0), more]
+        [Some(2 * self.keys[at].0), more]
     }
 
     fn weigh(&mut self) {

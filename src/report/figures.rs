@@ -79,7 +79,8 @@ pub fn percent(part: Nanos, whole: Nanos) -> String {
 /// what follows: both are shown as escapes. Names of traces pass through here on the way to a
 /// terminal, a Markdown file or a drawing.
 pub fn one_line(name: &str) -> Cow<'_, str> {
-    if !name.contains(is_disruptive) {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
+    if name.as_bytes().iter().all(is_plain) || !name.contains(is_disruptive) {
         return Cow::Borrowed(name);
     }
     let mut text = String::with_capacity(name.len() + 8);

@@ -1,4 +1,4 @@
-//! Files → a folder: written aside in parallel, moved into place when complete.
+//! Files → a folder: written aside in parallel, in their order, moved into place when complete.
 
 use super::{ReportFile, ReportOptions};
 use crate::analysis::Analysis;
@@ -18,9 +18,16 @@ pub(super) fn write_into(
         return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
             .remedy("name another folder with -o"));
     }
+    let mut places = files.iter().map(|file| folder.join(file.name));
+    if let Some(taken) = places.find(|place| place.is_dir()) {
+        return Err(Error::new(ErrorKind::Usage, taken, "a folder is in the way of a file")
+            .remedy("rename it, or name another folder with -o"));
+    }
     let staging = Staging::create(folder)?;
+    // A bridge hands out one file after the other; halves of the list would take unequally long.
     files
-        .par_iter()
+        .iter()
+        .par_bridge()
         .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis, options))?;
     staging.move_into(folder, files)?;
     Ok(files.iter().map(|file| file.name).collect())
@@ -63,13 +70,21 @@ impl Staging {
     }
 
     /// A new folder appears whole; in an existing one each file is replaced whole.
+    ///
+    /// What is replaced goes aside first: a file system may write a file out to the disk before it
+    /// takes the place of another, which can take longer than all that was done before.
     fn move_into(&self, folder: &Path, files: &[&ReportFile]) -> Result<()> {
         let failed = |error| Error::io(folder, "put the report in place", error);
         if !folder.exists() {
             return fs::rename(&self.path, folder).map_err(failed);
         }
         for file in files {
-            fs::rename(self.path.join(file.name), folder.join(file.name)).map_err(failed)?;
+            let place = folder.join(file.name);
+            if place.is_file() {
+                let aside = self.path.join(format!("{}.before", file.name));
+                fs::rename(&place, aside).map_err(failed)?;
+            }
+            fs::rename(self.path.join(file.name), place).map_err(failed)?;
         }
         Ok(())
     }

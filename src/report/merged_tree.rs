@@ -8,71 +8,60 @@
 //! └── aten::add_
 //! ```
 
+use super::figures::one_line;
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
 use crate::side::Side;
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
-    // For each node above the current one: the piece of the drawing that leads past it.
-    let mut prefix: Vec<&str> = Vec::new();
+    // What stands before the name of a node: a piece for each node above it.
+    let mut prefix = String::new();
+    // For each depth, how much of the prefix leads to it.
+    let mut lengths: Vec<usize> = Vec::new();
+    let mut line = String::new();
     for (id, node) in diff.merged().nodes() {
         let depth = diff.merged().depth(id);
-        prefix.truncate(depth);
-        for piece in prefix.iter().skip(1) {
-            out.write_all(piece.as_bytes())?;
-        }
+        let is_last = last[id.index()];
+        line.clear();
+        lengths.truncate(depth);
+        prefix.truncate(lengths.last().copied().unwrap_or(0));
         if depth > 0 {
-            out.write_all(if last[id.index()] { "└── " } else { "├── " }.as_bytes())?;
+            line.push_str(&prefix);
+            line.push_str(if is_last { "└── " } else { "├── " });
+            prefix.push_str(if is_last { "    " } else { "│   " });
         }
-        write_label(diff, node, out)?;
-        out.write_all(b"\n")?;
-        prefix.push(if last[id.index()] { "    " } else { "│   " });
+        lengths.push(prefix.len());
+        push_label(diff, node, &mut line);
+        line.push('\n');
+        out.write_all(line.as_bytes())?;
     }
     Ok(())
 }
 
-fn write_label(diff: &TraceDiff<'_>, node: MergedNode, out: &mut dyn Write) -> io::Result<()> {
+fn push_label(diff: &TraceDiff<'_>, node: MergedNode, line: &mut String) {
     let name = |side: Side, call| one_line(diff.tree(side).name(call));
+    let mut push = |parts: &[&str]| line.extend(parts.iter().copied());
     match node {
         MergedNode::Both(a, b) => match diff.relation(Side::Baseline, a) {
             Relation::Renamed => {
-                let (a, b) = (name(Side::Baseline, a), name(Side::Candidate, b));
-                write!(out, "combined: {a} | {b}")
+                push(&["combined: ", &name(Side::Baseline, a), " | ", &name(Side::Candidate, b)]);
             }
             Relation::Same | Relation::Moved if diff.is_aliased(a, b) => {
-                let (a, b) = (name(Side::Baseline, a), name(Side::Candidate, b));
-                write!(out, "aliased: {a} | {b}")
+                push(&["aliased: ", &name(Side::Baseline, a), " | ", &name(Side::Candidate, b)]);
             }
             Relation::Same | Relation::Moved | Relation::OnlyBaseline | Relation::OnlyCandidate => {
-                out.write_all(name(Side::Baseline, a).as_bytes())
+                push(&[&name(Side::Baseline, a)]);
             }
         },
         MergedNode::Only(Side::Baseline, call) => {
-            write!(out, ">> trace1: {}", name(Side::Baseline, call))
+            push(&[">> trace1: ", &name(Side::Baseline, call)]);
         }
         MergedNode::Only(Side::Candidate, call) => {
-            write!(out, "<< trace2: {}", name(Side::Candidate, call))
+            push(&["<< trace2: ", &name(Side::Candidate, call)]);
         }
-    }
-}
-
-/// Control characters in a name would break the drawing, or the terminal that shows it.
-fn one_line(name: &str) -> Cow<'_, str> {
-    match name.contains(char::is_control) {
-        true => Cow::Owned(
-            name.chars()
-                .flat_map(|c| {
-                    let shown: Vec<char> =
-                        if c.is_control() { c.escape_default().collect() } else { vec![c] };
-                    shown
-                })
-                .collect(),
-        ),
-        false => Cow::Borrowed(name),
     }
 }
 

@@ -1,9 +1,10 @@
 //! `uid_map.csv`: every event of both trees exactly once, with its partner; written and read again.
 
-use super::csv_table::{CsvTable, read_rows, uid};
+use super::csv_table::{CsvTable, push_uid, read_rows};
 use crate::analysis::Analysis;
 use crate::diff::{Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
+use crate::side::PerSide;
 use crate::trace::Uid;
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,8 +13,15 @@ const FILE: &str = "uid_map.csv";
 
 pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &["uid1", "uid2", "relation"])?;
+    let mut uids = PerSide::<String>::default();
     for pair in analysis.diff().uid_map() {
-        table.row(&[&uid(pair.baseline), &uid(pair.candidate), pair.relation.label()])?;
+        for (text, uid) in
+            [(&mut uids.baseline, pair.baseline), (&mut uids.candidate, pair.candidate)]
+        {
+            text.clear();
+            push_uid(text, uid);
+        }
+        table.row(&[&uids.baseline, &uids.candidate, pair.relation.label()])?;
     }
     table.finish()
 }

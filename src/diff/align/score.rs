@@ -267,6 +267,13 @@ impl Compare for Siblings<'_, '_, '_> {
         if settled { worth / 8 } else { worth }
     }
 
+    /// Calls of one key share at least that; launches need more.
+    fn scores(&mut self, i: usize, j: usize) -> bool {
+        let (a, _) = self.calls(i, j);
+        let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
+        (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
+    }
+
     /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {

@@ -44,6 +44,10 @@ pub(super) trait Compare {
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// How much it is worth that two elements stand opposite each other; 0 where it is nothing.
     fn score(&mut self, a: usize, b: usize) -> i64;
+    /// Whether it is worth anything; may be told without weighing it.
+    fn scores(&mut self, a: usize, b: usize) -> bool {
+        self.score(a, b) > 0
+    }
     /// Whether elements that stand opposite each other are a pair. A call and the wrapper around
     /// it are none, but the gap must open where both of them are.
     fn is_pair(&self, a: usize, b: usize) -> bool;
@@ -82,7 +86,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     if !a.is_empty() && !b.is_empty() {
         let inner = if (a.len(), b.len()) == (1, 1) {
             // As most calls have few calls below them, this is the common case by far.
-            (compare.score(front, front) > 0).then_some((0, 0)).into_iter().collect()
+            compare.scores(front, front).then_some((0, 0)).into_iter().collect()
         } else {
             let corridor = corridor(compare, a, b);
             aligned.cut_blocks = corridor.cut_blocks;
