@@ -1,7 +1,7 @@
 //! Small texts with one kind of damage each, and inputs that would fill the memory.
 
 use std::io::{Read, Write};
-use tracetree::trace::{Category, Nanos, ReadOptions, Trace, Uid};
+use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
 fn read(text: &str) -> Result<Trace, Error> {
@@ -211,13 +211,29 @@ fn a_gpu_event_without_details_takes_them_from_its_thread() {
             "args": {"bytes": 12, "graph node id": 5, "Collective name": "allreduce"}}"#,
     );
     let kernel = trace.events().next().expect("the kernel");
-    let details = trace.gpu_details().get(kernel).expect("details");
-    assert_eq!(
-        (details.device, details.stream, details.bytes, details.graph_node),
-        (3, 7, Some(12), Some(5))
-    );
-    assert_eq!(trace.text(details.collective), "allreduce");
+    assert_eq!(trace.stream(kernel), Some(Stream { device: 3, number: 7 }));
+    assert_eq!(trace.gpu_bytes().get(kernel), Some(&12));
+    assert_eq!(trace.graph_nodes().get(kernel), Some(&5));
+    let collective = trace.collectives().get(kernel).expect("a collective");
+    assert_eq!(trace.text(*collective), "allreduce");
     assert_eq!(trace.category(kernel), Category::Kernel);
+}
+
+#[test]
+fn flows_that_are_not_kept_are_counted_and_checked_all_the_same() {
+    let text = r#"{"traceEvents": [
+        {"ph": "s", "id": 1, "cat": "ac2g", "name": "ac2g", "pid": 1, "tid": 1, "ts": 1},
+        {"ph": "f", "id": "no number", "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": 2}
+    ]}"#;
+    let read = |options: &ReadOptions| {
+        Trace::from_reader("a.json", text.as_bytes(), options).expect("a trace")
+    };
+    let (with, without) =
+        (read(&ReadOptions::default()), read(&ReadOptions::default().without_flows()));
+    assert_eq!((with.flows().len(), without.flows().len()), (1, 0));
+    assert_eq!(with.left_out(), without.left_out());
+    assert_eq!(with.notes(), without.notes());
+    assert_eq!(without.notes().iter().map(|note| note.code).collect::<Vec<_>>(), ["WRONG_TYPE"]);
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 //! The files are found through `TRACETREE_TRACES`; without it the tests are skipped, visibly.
 
 use std::path::PathBuf;
-use tracetree::trace::{Category, Nanos, ReadOptions, Trace, Uid};
+use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
 #[expect(clippy::print_stderr, reason = "a skipped test is visible")]
@@ -341,8 +341,7 @@ fn ascend_and_rocprof_fold_by_their_processes() {
     assert_eq!(note(&rocprof, "REPAIRED_JSON").0, 1);
     let kernel =
         rocprof.events().find(|&e| rocprof.category(e) == Category::Kernel).expect("a kernel");
-    let details = rocprof.gpu_details().get(kernel).expect("details");
-    assert_eq!((details.device, details.stream), (2, 1));
+    assert_eq!(rocprof.stream(kernel), Some(Stream { device: 2, number: 1 }));
 }
 
 #[test]

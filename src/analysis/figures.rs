@@ -6,7 +6,7 @@ use super::timeline::{self, Activity, Occupied};
 use super::verdict::Judgement;
 use super::{Analysis, Measure};
 use crate::side::{PerSide, Side};
-use crate::trace::{Category, EventId, Nanos, TextId, Trace};
+use crate::trace::{Category, EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 
 /// What the accounted events of one group (a step, a phase) come to on one side.
@@ -268,7 +268,7 @@ pub fn is_communication(trace: &Trace, event: EventId) -> bool {
     if trace.category(event) != Category::Kernel {
         return false;
     }
-    if trace.gpu_details().get(event).is_some_and(|details| details.collective != TextId::EMPTY) {
+    if trace.collectives().get(event).is_some() {
         return true;
     }
     let name = trace.name(event).split(['<', '(']).next().unwrap_or_default().to_ascii_lowercase();

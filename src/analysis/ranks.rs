@@ -11,7 +11,7 @@
 //! The n-th collective of one kind on one rank is the n-th of that kind on every other.
 
 use super::figures::is_communication;
-use crate::trace::{Category, Nanos, TextId, Trace};
+use crate::trace::{Category, Nanos, Trace};
 use std::collections::BTreeMap;
 
 /// The collectives of one rank: for each kind the durations, in order of start.
@@ -44,9 +44,8 @@ impl Collectives {
         kernels.sort_by_key(|&event| (trace.start(event), event));
         let mut durations: BTreeMap<String, Vec<Nanos>> = BTreeMap::new();
         for event in kernels {
-            let named = trace.gpu_details().get(event).map(|details| details.collective);
-            let kind = match named.filter(|&name| name != TextId::EMPTY) {
-                Some(name) => trace.text(name),
+            let kind = match trace.collectives().get(event) {
+                Some(&name) => trace.text(name),
                 None => trace.name(event),
             };
             durations.entry(kind.to_owned()).or_default().push(trace.duration(event));

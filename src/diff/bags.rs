@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Tokens that are kept from one piece of work to the next: the calls below a pair are looked at
 /// again when the pair's children are aligned. 8 bytes each.
-const KEPT: usize = 1 << 16;
+const KEPT: usize = 1 << 13;
 
 /// A multiset of tokens, held by the [`Bags`] that made it.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ enum Part {
 /// that together the bags cost a few times the size of what changed.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
-    outlines: PerSide<&'a Outline>,
+    outlines: PerSide<&'a Outline<'a>>,
     /// All bags, one behind the other: (token, count), sorted by token in each.
     entries: Vec<(Token, u32)>,
     made: PerSide<FxHashMap<(u32, Part), Bag>>,
@@ -67,7 +67,7 @@ impl Tally {
 }
 
 impl<'a> Bags<'a> {
-    pub(super) fn new(outlines: PerSide<&'a Outline>) -> Self {
+    pub(super) fn new(outlines: PerSide<&'a Outline<'a>>) -> Self {
         Bags { outlines, entries: Vec::new(), made: PerSide::default(), tally: Tally::default() }
     }
 

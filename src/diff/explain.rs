@@ -131,7 +131,7 @@ fn is_more_alike(one: &Evidence, other: &Evidence) -> bool {
 
 struct View<'a, 'd> {
     diff: &'a TraceDiff<'d>,
-    outlines: PerSide<&'a Outline>,
+    outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     side: Side,
 }

@@ -44,44 +44,37 @@ pub(super) type Token = u32;
 
 /// One tree in preorder, as the alignment sees it.
 #[derive(Debug)]
-pub(super) struct Outline {
-    pub(super) kinds: Vec<CallKind>,
+pub(super) struct Outline<'a> {
+    tree: &'a CallTree<'a>,
     pub(super) keys: Vec<Key>,
-    /// The key without the name of a GPU event: kernel, memcpy or memset.
-    pub(super) places: Vec<Key>,
-    /// End of each subtree in preorder, exclusive.
-    pub(super) ends: Vec<u32>,
+    /// What stands for the key of a GPU event of each category, whatever its name.
+    kinds_of_gpu: FxHashMap<Category, Key>,
     /// Argument id of each call, 0 for none.
     pub(super) arguments: Vec<u32>,
     /// Hash of keys, arguments, strides and kernel names of the subtree, in order; queries left out.
     pub(super) exact: Vec<u64>,
     /// Hash of places and arguments of the subtree, in order; queries left out.
     pub(super) shape: Vec<u64>,
-    /// Whether a GPU event is at or below the call.
-    pub(super) gpu_path: Vec<bool>,
     /// Evidence tokens before each call in preorder; one entry more than calls.
     weight_before: Vec<u32>,
 }
 
-impl Outline {
+impl<'a> Outline<'a> {
     pub(super) fn new(
-        tree: &CallTree<'_>,
+        tree: &'a CallTree<'a>,
         keys: &mut Keys<'_>,
         arguments: &mut ArgumentIds,
-    ) -> Outline {
+    ) -> Outline<'a> {
         let ids = arguments.of_trace(tree.trace());
         let argument = |call| {
             let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));
             id.map_or(0, |id| ids[id.index()])
         };
-        let names = keys.of_tree(tree);
         let mut outline = Outline {
-            kinds: tree.calls().map(|call| tree.kind(call)).collect(),
-            places: places(tree, &names, keys),
-            keys: names,
-            ends: tree.calls().map(|call| (call.index() + tree.size(call)) as u32).collect(),
+            tree,
+            keys: keys.of_tree(tree),
+            kinds_of_gpu: kinds_of_gpu(keys),
             arguments: tree.calls().map(argument).collect(),
-            gpu_path: tree.calls().map(|call| tree.is_gpu_path(call)).collect(),
             exact: vec![0; tree.len()],
             shape: vec![0; tree.len()],
             weight_before: Vec::with_capacity(tree.len() + 1),
@@ -99,27 +92,44 @@ impl Outline {
         self.keys.len()
     }
 
+    pub(super) fn kind(&self, call: u32) -> CallKind {
+        self.tree.kind(CallId(call))
+    }
+
+    /// Whether a GPU event is at or below the call.
+    pub(super) fn is_gpu_path(&self, call: u32) -> bool {
+        self.tree.is_gpu_path(CallId(call))
+    }
+
+    /// The key without the name of a GPU event: kernel, memcpy or memset.
+    pub(super) fn place(&self, call: u32) -> Key {
+        match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
+            Some(event) => self.kinds_of_gpu[&self.tree.trace().category(event)],
+            None => self.keys[call as usize],
+        }
+    }
+
     /// A runtime call without GPU work below: no structure, two runs differ in them at will.
     pub(super) fn is_query(&self, call: u32) -> bool {
-        self.kinds[call as usize] == CallKind::Runtime && !self.gpu_path[call as usize]
+        self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
     }
 
     /// A runtime call with GPU work below.
     pub(super) fn is_launch(&self, call: u32) -> bool {
-        self.kinds[call as usize] == CallKind::Runtime && self.gpu_path[call as usize]
+        self.kind(call) == CallKind::Runtime && self.is_gpu_path(call)
     }
 
     /// An op or a Python frame.
     pub(super) fn is_op_or_frame(&self, call: u32) -> bool {
-        matches!(self.kinds[call as usize], CallKind::Op | CallKind::Frame)
+        matches!(self.kind(call), CallKind::Op | CallKind::Frame)
     }
 
     pub(super) fn is_gpu(&self, call: u32) -> bool {
-        self.kinds[call as usize] == CallKind::Gpu
+        self.kind(call) == CallKind::Gpu
     }
 
     pub(super) fn end(&self, call: u32) -> u32 {
-        self.ends[call as usize]
+        self.tree.end(CallId(call)).0
     }
 
     pub(super) fn has_children(&self, call: u32) -> bool {
@@ -159,8 +169,8 @@ impl Outline {
         if self.is_query(call) {
             return [None, None];
         }
-        let more = match (self.kinds[at], self.arguments[at]) {
-            (CallKind::Gpu, _) => Some(2 * self.places[at].0),
+        let more = match (self.kind(call), self.arguments[at]) {
+            (CallKind::Gpu, _) => Some(2 * self.place(call).0),
             (_, 0) => None,
             (_, arguments) => Some(2 * arguments + 1),
         };
@@ -182,7 +192,7 @@ impl Outline {
             let at = call as usize;
             let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
             let mut exact = mix(own, strides(call));
-            let mut shape = mix(u64::from(self.places[at].0), u64::from(self.arguments[at]));
+            let mut shape = mix(u64::from(self.place(call).0), u64::from(self.arguments[at]));
             let mut child = call + 1;
             while child < self.end(call) {
                 if !self.is_query(child) {
@@ -203,17 +213,10 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-fn places(tree: &CallTree<'_>, names: &[Key], keys: &mut Keys<'_>) -> Vec<Key> {
-    let mut of_category: FxHashMap<Category, Key> = FxHashMap::default();
-    let mut place = |category: Category| {
-        let key = of_category.entry(category);
-        *key.or_insert_with(|| keys.of_kind(CallKind::Unlinked, category.label()))
-    };
-    tree.calls()
-        .zip(names)
-        .map(|(call, &key)| match (tree.kind(call), tree.event(call)) {
-            (CallKind::Gpu, Some(event)) => place(tree.trace().category(event)),
-            _ => key,
-        })
+fn kinds_of_gpu(keys: &mut Keys<'_>) -> FxHashMap<Category, Key> {
+    let mut key = |category: Category| keys.of_kind(CallKind::Unlinked, category.label());
+    [Category::Kernel, Category::Memcpy, Category::Memset]
+        .map(|c| (c, key(c)))
+        .into_iter()
         .collect()
 }

@@ -78,19 +78,13 @@ pub struct Sequence {
     pub forward_thread: i64,
 }
 
-/// What only GPU events say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GpuDetails {
+/// Where a GPU event ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stream {
     /// Number of the device, from `args.device` or the pid.
     pub device: i64,
-    /// Stream or queue, from `args.stream` or the tid.
-    pub stream: i64,
-    /// Bytes of a copy or memset, where told.
-    pub bytes: Option<u64>,
-    /// `graph node id`, where CUDA tells it.
-    pub graph_node: Option<u64>,
-    /// `Collective name` of a communication kernel; empty where absent.
-    pub collective: TextId,
+    /// Number of the stream or queue, from `args.stream` or the tid.
+    pub number: i64,
 }
 
 /// A point of a flow arrow (`s` start, `t` step, `f` finish).
@@ -137,7 +131,12 @@ pub struct Trace {
     pub(crate) correlations: Sparse<i64>,
     pub(crate) external_ids: Sparse<i64>,
     pub(crate) sequences: Sparse<Sequence>,
-    pub(crate) gpu_details: Sparse<GpuDetails>,
+    /// For each GPU event, its place in `all_streams`.
+    pub(crate) streams: Sparse<u32>,
+    pub(crate) all_streams: Vec<Stream>,
+    pub(crate) gpu_bytes: Sparse<u64>,
+    pub(crate) graph_nodes: Sparse<u64>,
+    pub(crate) collectives: Sparse<TextId>,
     pub(crate) call_stacks: Sparse<TextId>,
     pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
@@ -250,9 +249,24 @@ impl Trace {
         &self.sequences
     }
 
-    /// What only GPU events say.
-    pub fn gpu_details(&self) -> &Sparse<GpuDetails> {
-        &self.gpu_details
+    /// Where a GPU event ran; `None` for all other events.
+    pub fn stream(&self, event: EventId) -> Option<Stream> {
+        self.streams.get(event).map(|&at| self.all_streams[at as usize])
+    }
+
+    /// `args.bytes` of copies and memsets.
+    pub fn gpu_bytes(&self) -> &Sparse<u64> {
+        &self.gpu_bytes
+    }
+
+    /// `args.graph node id` of GPU events, where CUDA tells it.
+    pub fn graph_nodes(&self) -> &Sparse<u64> {
+        &self.graph_nodes
+    }
+
+    /// `args.Collective name` of communication kernels.
+    pub fn collectives(&self) -> &Sparse<TextId> {
+        &self.collectives
     }
 
     /// `Call stack` of ops in traces of 2021 and 2022.
@@ -266,16 +280,11 @@ impl Trace {
         &self.recorded_durations
     }
 
-    /// Points of flow arrows, in file order.
+    /// Points of flow arrows, in file order; none if [`ReadOptions::without_flows`] was asked for.
+    ///
+    /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
     pub fn flows(&self) -> &[FlowPoint] {
         &self.flows
-    }
-
-    /// The same trace without the points of flow arrows: a comparison does not look at them.
-    #[must_use]
-    pub fn without_flows(mut self) -> Trace {
-        self.flows = Vec::new();
-        self
     }
 
     /// An interned text.

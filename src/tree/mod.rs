@@ -205,6 +205,11 @@ impl<'t> CallTree<'t> {
         (self.ends[call.index()] - call.0) as usize
     }
 
+    /// The first call in preorder behind the subtree; no call of the tree behind the last one.
+    pub(crate) fn end(&self, call: CallId) -> CallId {
+        CallId(self.ends[call.index()])
+    }
+
     /// The call directly above.
     pub fn parent(&self, call: CallId) -> Option<CallId> {
         match self.parents[call.index()] {

@@ -92,9 +92,7 @@ impl Judge<'_, '_> {
             trace::Category::Memcpy => self.named("memcpy"),
             trace::Category::Memset => self.named("memset"),
             trace::Category::Kernel => {
-                let details = trace.gpu_details().get(event);
-                let collective = details.is_some_and(|details| details.collective != TextId::EMPTY);
-                if collective {
+                if trace.collectives().get(event).is_some() {
                     self.named("communication")
                 } else {
                     self.look_up(Role::Event, call)

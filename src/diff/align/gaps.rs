@@ -22,7 +22,7 @@ const PARTNERS: usize = 64;
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
 pub(super) struct Gap<'a, 'b, 't> {
-    pub(super) outlines: PerSide<&'a Outline>,
+    pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
     pub(super) words: &'b mut Words<'a, 't>,
     pub(super) runs: PerSide<&'b [u32]>,
@@ -82,9 +82,7 @@ impl<'b> Gap<'_, 'b, '_> {
             let key = mine.keys[query as usize];
             others.iter().any(|&other| theirs.is_query(other) && theirs.keys[other as usize] == key)
         };
-        let is_alone = || {
-            others.iter().all(|&other| theirs.kinds[other as usize] != mine.kinds[call as usize])
-        };
+        let is_alone = || others.iter().all(|&other| theirs.kind(other) != mine.kind(call));
         mine.each_child(call).any(is_there) && is_alone()
     }
 
@@ -129,8 +127,8 @@ impl<'b> Gap<'_, 'b, '_> {
 
     fn is_variant(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let works = |outline: &Outline, call: u32| {
-            outline.kinds[call as usize] == CallKind::Op && outline.gpu_path[call as usize]
+        let works = |outline: &Outline<'_>, call: u32| {
+            outline.kind(call) == CallKind::Op && outline.is_gpu_path(call)
         };
         if !works(x, a) || !works(y, b) || !self.words.share_a_telling_one(a, b) {
             return false;
@@ -146,7 +144,7 @@ impl<'b> Gap<'_, 'b, '_> {
     /// How much would be paired if the call were kept and renamed.
     fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: Bag) -> u32 {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
-        if mine.kinds[call as usize] != theirs.kinds[other as usize] {
+        if mine.kind(call) != theirs.kind(other) {
             return 0;
         }
         let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
@@ -168,7 +166,7 @@ impl<'b> Gap<'_, 'b, '_> {
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.kinds[a as usize] != y.kinds[b as usize] || !x.is_op_or_frame(a) {
+        if x.kind(a) != y.kind(b) || !x.is_op_or_frame(a) {
             return 0;
         }
         let below = self.bags.below(Side::Baseline, a);

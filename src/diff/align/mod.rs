@@ -39,7 +39,7 @@ pub(super) struct Pairing {
 }
 
 /// Aligns two trees.
-pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline>) -> Pairing {
+pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline<'_>>) -> Pairing {
     let mut aligner = Aligner {
         trees,
         outlines,
@@ -61,7 +61,7 @@ pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline>) 
 
 struct Aligner<'a, 't> {
     trees: PerSide<&'a CallTree<'t>>,
-    outlines: PerSide<&'a Outline>,
+    outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     words: Words<'a, 't>,
     pairing: Pairing,
@@ -113,12 +113,15 @@ impl<'a, 't> Aligner<'a, 't> {
     /// Pairs two subtrees call by call where they are identical.
     fn pair_identical(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let range = |outline: &Outline, call: u32| call as usize..outline.end(call) as usize;
+        let range = |outline: &Outline<'_>, call: u32| call as usize..outline.end(call) as usize;
         let (mine, theirs) = (range(x, a), range(y, b));
         let identical = x.exact[a as usize] == y.exact[b as usize]
             && mine.len() == theirs.len()
             && x.keys[mine.clone()] == y.keys[theirs.clone()]
-            && mine.clone().zip(theirs.clone()).all(|(i, j)| x.ends[i] - a == y.ends[j] - b);
+            && mine
+                .clone()
+                .zip(theirs.clone())
+                .all(|(i, j)| x.end(i as u32) - a == y.end(j as u32) - b);
         if identical {
             for (i, j) in mine.zip(theirs).skip(1) {
                 self.link(i as u32, j as u32, Relation::Same);

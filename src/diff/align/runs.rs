@@ -22,7 +22,7 @@ const RUNS: usize = 64;
 
 /// The elements of two lists of siblings, as ranges of the lists.
 pub(super) fn elements(
-    outlines: PerSide<&Outline>,
+    outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
     lists: PerSide<&[u32]>,
 ) -> PerSide<Vec<Range<usize>>> {
@@ -41,7 +41,7 @@ pub(super) fn elements(
 
 /// The runs of one list that look like the children of a call of the other list.
 fn lost_contents(
-    outlines: PerSide<&Outline>,
+    outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
     lists: PerSide<&[u32]>,
     side: Side,
@@ -72,7 +72,12 @@ fn lost_contents(
 
 /// Whether a call holds at least half of what a run of siblings is made of, at whatever depth: a
 /// step and the loader in it may be gone together.
-fn holds_most(outline: &Outline, bags: &mut Bags<'_>, (side, call): (Side, u32), run: Bag) -> bool {
+fn holds_most(
+    outline: &Outline<'_>,
+    bags: &mut Bags<'_>,
+    (side, call): (Side, u32),
+    run: Bag,
+) -> bool {
     if 2 * (outline.weight(call) - outline.own_weight(call)) < run.size {
         return false;
     }

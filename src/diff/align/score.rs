@@ -32,7 +32,7 @@ const QUERY: i64 = 8;
 /// Two lists of siblings to be aligned.
 pub(super) struct Siblings<'a, 'b, 't> {
     trees: PerSide<&'a CallTree<'t>>,
-    outlines: PerSide<&'a Outline>,
+    outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
     /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
@@ -52,7 +52,7 @@ pub(super) struct Siblings<'a, 'b, 't> {
 impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     pub(super) fn new(
         trees: PerSide<&'a CallTree<'t>>,
-        outlines: PerSide<&'a Outline>,
+        outlines: PerSide<&'a Outline<'a>>,
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
         launched_together: bool,
@@ -115,7 +115,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         if x.keys[a as usize] == y.keys[b as usize] {
             return 2 * TOKEN;
         }
-        match (self.launched_together, x.places[a as usize] == y.places[b as usize]) {
+        match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
             // ROCm 7.1 wrote copies as kernels, 7.2 as copies.
@@ -162,9 +162,9 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
         if !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j) {
             return 0;
         }
-        match (x.kinds[a as usize], y.kinds[b as usize]) {
+        match (x.kind(a), y.kind(b)) {
             (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
-                if x.gpu_path[a as usize] == y.gpu_path[b as usize] =>
+                if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
                 let wrapped = self.wrapped(i, j);
                 // Nothing in common is still better than a hole on both sides.
@@ -281,7 +281,7 @@ impl Compare for Siblings<'_, '_, '_> {
             elements.map(|element| self.lists[side][element.start]).collect()
         };
         let lists = PerSide::new(first(Side::Baseline, a), first(Side::Candidate, b));
-        let levels: [fn(&Outline, u32) -> u64; 3] = [
+        let levels: [fn(&Outline<'_>, u32) -> u64; 3] = [
             |outline, call| outline.exact[call as usize],
             |outline, call| outline.shape[call as usize],
             |outline, call| u64::from(outline.keys[call as usize].0),
@@ -303,7 +303,7 @@ impl Compare for Siblings<'_, '_, '_> {
 }
 
 /// The call of a key that a wrapper holds: down the calls that hold most of what is below.
-fn inside(outline: &Outline, wrapper: u32, key: Key) -> Option<u32> {
+fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u32> {
     let heaviest = |call: &u32| {
         let most = outline.weight(*call) - outline.own_weight(*call);
         outline.each_child(*call).find(|&child| 2 * outline.weight(child) > most)
@@ -317,7 +317,7 @@ fn inside(outline: &Outline, wrapper: u32, key: Key) -> Option<u32> {
 ///
 /// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
 /// gone, and the two are taken for partners.
-pub(super) fn is_one_inside_other(outlines: PerSide<&Outline>, a: u32, b: u32) -> bool {
+pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
     let holds = |side: Side, outer: u32, inner: u32| {
@@ -351,7 +351,7 @@ fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64)
     lists[side].iter().map(|&call| surplus[&token(side, call)] > 0).collect()
 }
 
-fn launches_agree(outlines: PerSide<&Outline>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {
+fn launches_agree(outlines: PerSide<&Outline<'_>>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {
     let mut balance: FxHashMap<Key, i64> = FxHashMap::default();
     for side in Side::BOTH {
         let outline = outlines[side];

@@ -52,7 +52,7 @@ impl Aligner<'_, '_> {
         if x.keys[a as usize] != y.keys[b as usize] {
             return None;
         }
-        if x.kinds[a as usize] == CallKind::Unlinked {
+        if x.kind(a) == CallKind::Unlinked {
             return Some(0);
         }
         let below = self.bags.below(Side::Baseline, a);
@@ -97,9 +97,7 @@ impl Aligner<'_, '_> {
     fn rescue_split_threads(&mut self, roots: &PerSide<Vec<u32>>) {
         for side in Side::BOTH {
             for &root in &roots[side] {
-                if !self.is_free(side, root)
-                    || self.outlines[side].kinds[root as usize] != CallKind::Thread
-                {
+                if !self.is_free(side, root) || self.outlines[side].kind(root) != CallKind::Thread {
                     continue;
                 }
                 let mine = self.outlines[side].children(root);

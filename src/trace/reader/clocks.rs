@@ -16,7 +16,6 @@ use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
 use crate::trace::columns::{EventId, ThreadId, Trace};
 use crate::trace::sparse::Sparse;
-use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 
 /// No profile is that long: 30 days.
@@ -58,7 +57,7 @@ pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddi
 }
 
 fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
-    let gpu_events = || trace.gpu_details.iter().map(|(event, _)| event);
+    let gpu_events = || trace.streams.iter().map(|(event, _)| event);
     if !gpu_events().any(|event| trace.duration(event) >= LONG) {
         return Vec::new();
     }
@@ -84,10 +83,8 @@ fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
 }
 
 fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
-    let collective =
-        trace.gpu_details.get(event).map_or(TextId::EMPTY, |details| details.collective);
     let name = strings.get(trace.name_id(event));
-    collective != TextId::EMPTY || name.contains("nccl") || name.contains("rccl")
+    trace.collectives.get(event).is_some() || name.contains("nccl") || name.contains("rccl")
 }
 
 /// Both, by rising event.

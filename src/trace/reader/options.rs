@@ -17,6 +17,8 @@ pub struct ReadOptions {
     pub strict: bool,
     /// The most bytes of unpacked text; by default [`ReadOptions::default_max_unpacked`].
     pub max_unpacked: Option<u64>,
+    /// Points of flow arrows are not kept.
+    pub without_flows: bool,
     /// Counts the bytes of the file that were read so far, packed as they are.
     pub progress: Option<Arc<AtomicU64>>,
 }
@@ -39,6 +41,14 @@ impl ReadOptions {
     #[must_use]
     pub fn max_unpacked(mut self, bytes: u64) -> Self {
         self.max_unpacked = Some(bytes);
+        self
+    }
+
+    /// Does not keep the points of flow arrows, which a comparison does not look at. They
+    /// are counted and checked all the same.
+    #[must_use]
+    pub fn without_flows(mut self) -> Self {
+        self.without_flows = true;
         self
     }
 

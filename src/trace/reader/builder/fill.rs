@@ -10,7 +10,7 @@ use super::super::threads;
 use super::{Builder, Spot};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{EventId, GpuDetails, Sequence, ThreadId};
+use crate::trace::columns::{EventId, Sequence, Stream, ThreadId};
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 
@@ -64,8 +64,7 @@ impl Builder {
             self.trace.sequences.push(event, Sequence { number, forward_thread });
         }
         if category.is_gpu() {
-            let details = self.gpu_details(args, thread, place);
-            self.trace.gpu_details.push(event, details);
+            self.push_gpu_args(args, event, thread, place);
         }
         if let Value::Text(stack @ [_, ..]) = args.call_stack {
             let stack = self.text(stack, Form::Text, place);
@@ -74,16 +73,28 @@ impl Builder {
         self.argument_record(args, place)
     }
 
-    fn gpu_details(&mut self, args: &Args<'_>, thread: ThreadId, place: Place) -> GpuDetails {
-        let collective = self.text(threads::raw(args.collective), Form::Text, place);
+    /// Fills the columns that only GPU events have.
+    fn push_gpu_args(&mut self, args: &Args<'_>, event: EventId, thread: ThreadId, place: Place) {
         let thread = self.threads.get(thread);
         let number = |id: TextId| numbers::trailing_integer(self.strings.get(id)).unwrap_or(0);
-        GpuDetails {
+        let stream = Stream {
             device: args.device.unwrap_or_else(|| number(thread.pid)),
-            stream: args.stream.unwrap_or_else(|| number(thread.tid)),
-            bytes: args.bytes,
-            graph_node: args.graph_node,
-            collective,
+            number: args.stream.unwrap_or_else(|| number(thread.tid)),
+        };
+        let id = *self.stream_ids.entry(stream).or_insert_with(|| {
+            self.trace.all_streams.push(stream);
+            self.trace.all_streams.len() as u32 - 1
+        });
+        self.trace.streams.push(event, id);
+        if let Some(bytes) = args.bytes {
+            self.trace.gpu_bytes.push(event, bytes);
+        }
+        if let Some(node) = args.graph_node {
+            self.trace.graph_nodes.push(event, node);
+        }
+        let collective = self.text(threads::raw(args.collective), Form::Text, place);
+        if collective != TextId::EMPTY {
+            self.trace.collectives.push(event, collective);
         }
     }
 

@@ -9,17 +9,19 @@ use super::event::Fields;
 use super::left_out::LeftOut;
 use super::numbers;
 use super::oddity::{Oddities, Oddity};
+use super::options::ReadOptions;
 use super::pairs::{Open, OpenEvents};
 use super::records::Records;
 use super::strings::{Form, Strings};
 use super::threads::{self, Threads};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{EventId, FlowEnd, FlowPoint, Trace, Uid};
+use crate::trace::columns::{EventId, FlowEnd, FlowPoint, Stream, Trace, Uid};
 use crate::trace::header::Header;
 use crate::trace::notes::Notes;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
+use rustc_hash::FxHashMap;
 
 /// A trace that is being read.
 #[derive(Debug, Default)]
@@ -28,9 +30,11 @@ pub(super) struct Builder {
     strings: Strings,
     threads: Threads,
     records: Records,
+    stream_ids: FxHashMap<Stream, u32>,
     open: OpenEvents,
     left_out: LeftOut,
     odd: Oddities,
+    keeps_flows: bool,
 }
 
 /// Where an event stands: its position in `traceEvents`, and in the text.
@@ -45,8 +49,8 @@ struct Spot {
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
-    pub(super) fn new() -> Self {
-        let mut builder = Builder::default();
+    pub(super) fn new(options: &ReadOptions) -> Self {
+        let mut builder = Builder { keeps_flows: !options.without_flows, ..Builder::default() };
         let trace = &mut builder.trace;
         trace.uids.reserve(FIRST_EVENTS);
         trace.categories.reserve(FIRST_EVENTS);
@@ -55,7 +59,6 @@ impl Builder {
         trace.starts.reserve(FIRST_EVENTS);
         trace.durations.reserve(FIRST_EVENTS);
         trace.event_arguments.reserve(FIRST_EVENTS);
-        trace.flows.reserve(FIRST_EVENTS);
         trace.correlations.reserve(FIRST_EVENTS);
         trace.external_ids.reserve(FIRST_EVENTS);
         builder
@@ -241,7 +244,9 @@ impl Builder {
             return self.odd.add(Oddity::WrongType, 1, spot.place);
         };
         let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
-        self.trace.flows.push(FlowPoint { uid: spot.uid, id, category, end, thread, time });
+        if self.keeps_flows {
+            self.trace.flows.push(FlowPoint { uid: spot.uid, id, category, end, thread, time });
+        }
     }
 
     fn add_metadata(&mut self, fields: &Fields<'_>, place: Place) {

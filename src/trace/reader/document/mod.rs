@@ -23,6 +23,7 @@ use super::event::{self, Fields};
 use super::index;
 use super::known::{self, Known};
 use super::oddity::Oddity;
+use super::options::ReadOptions;
 use crate::error::Place;
 
 /// No event of a trace is longer; what is, is taken for broken text.
@@ -84,9 +85,9 @@ pub(super) enum End {
 }
 
 impl Document {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(options: &ReadOptions) -> Self {
         Document {
-            builder: Builder::new(),
+            builder: Builder::new(options),
             known: Known::new(),
             state: State::Opening,
             is_list: false,

@@ -53,7 +53,7 @@ pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<H
 impl<'a> Reading<'a> {
     /// Reads the first block and checks that it looks like JSON.
     fn start(source: Source<'a>, options: &ReadOptions, block_size: usize) -> Result<Self> {
-        let (block, document) = (Block::new(block_size), Document::new());
+        let (block, document) = (Block::new(block_size), Document::new(options));
         let strict = options.strict;
         let mut reading = Reading { source, block, document, strict, gave_up: false };
         while reading.block.content().trim_ascii().is_empty()
