@@ -139,21 +139,20 @@ pub(in super::super) fn behind_blanks(text: &[u8], at: usize) -> Option<usize> {
 /// the time of a call of `memcmp`.
 #[inline]
 pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
-    const PIECE: usize = 16;
-    let (Some(end_a), Some(end_b)) = (a.last_chunk::<PIECE>(), b.last_chunk::<PIECE>()) else {
-        return is_same_short(a, b);
-    };
-    let (pieces_a, _) = a.as_chunks::<PIECE>();
-    let (pieces_b, _) = b.as_chunks::<PIECE>();
-    end_a == end_b && pieces_a.iter().zip(pieces_b).all(|(a, b)| a == b)
-}
-
-#[inline]
-fn is_same_short(a: &[u8], b: &[u8]) -> bool {
-    match (a.last_chunk::<WORD>(), b.last_chunk::<WORD>()) {
-        (Some(end_a), Some(end_b)) => {
-            end_a == end_b && a.first_chunk::<WORD>() == b.first_chunk::<WORD>()
-        }
+    match a.len() {
+        32.. => is_same_in::<32>(a, b),
+        16.. => is_same_in::<16>(a, b),
+        8.. => is_same_in::<8>(a, b),
         _ => a.iter().zip(b).all(|(a, b)| a == b),
     }
+}
+
+/// The same for texts of `PIECE` bytes and more. The last piece overlaps the one before it; what
+/// differs mostly differs there.
+#[inline]
+fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
+    let (pieces_a, _) = a.as_chunks::<PIECE>();
+    let (pieces_b, _) = b.as_chunks::<PIECE>();
+    a.last_chunk::<PIECE>() == b.last_chunk::<PIECE>()
+        && pieces_a.iter().zip(pieces_b).all(|(a, b)| a == b)
 }
