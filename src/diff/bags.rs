@@ -10,6 +10,9 @@ use std::ops::Range;
 /// again when the pair's children are aligned. 8 bytes each.
 const KEPT: usize = 1 << 13;
 
+/// How many times as long one bag must be that the tokens of the other one are looked up in it.
+const MUCH_LONGER: usize = 8;
+
 /// A multiset of tokens, held by the [`Bags`] that made it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bag {
@@ -144,22 +147,12 @@ impl<'a> Bags<'a> {
 
     /// Number of tokens that two bags share.
     pub(super) fn common(&self, a: Bag, b: Bag) -> u32 {
-        let (mut a, mut b) = (self.entries(a), self.entries(b));
-        let mut shared = 0;
-        while let (Some((first, mine)), Some((second, theirs))) = (a.split_first(), b.split_first())
-        {
-            let order = first.0.cmp(&second.0);
-            if order == Ordering::Equal {
-                shared += first.1.min(second.1);
-            }
-            if order != Ordering::Greater {
-                a = mine;
-            }
-            if order != Ordering::Less {
-                b = theirs;
-            }
+        let (a, b) = (self.entries(a), self.entries(b));
+        let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        match MUCH_LONGER * few.len() < many.len() {
+            true => common_of_few(few, many),
+            false => common_of_like(few, many),
         }
-        shared
     }
 
     /// Number of tokens that the subtrees of two calls share.
@@ -197,5 +190,57 @@ impl<'a> Bags<'a> {
     fn bag_from(&self, start: usize) -> Bag {
         let size = self.entries[start..].iter().map(|&(_, count)| count).sum();
         Bag { start: start as u32, end: self.entries.len() as u32, size }
+    }
+}
+
+/// Number of tokens that two lists share, each sorted, the second one much longer.
+fn common_of_few(few: &[(Token, u32)], mut many: &[(Token, u32)]) -> u32 {
+    let mut shared = 0;
+    for &(token, count) in few {
+        many = &many[many.partition_point(|&(other, _)| other < token)..];
+        match many.first() {
+            Some(&(other, theirs)) if other == token => shared += count.min(theirs),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    shared
+}
+
+/// The same of lists of like length.
+fn common_of_like(mut a: &[(Token, u32)], mut b: &[(Token, u32)]) -> u32 {
+    let mut shared = 0;
+    while let (Some((first, mine)), Some((second, theirs))) = (a.split_first(), b.split_first()) {
+        let order = first.0.cmp(&second.0);
+        if order == Ordering::Equal {
+            shared += first.1.min(second.1);
+        }
+        if order != Ordering::Greater {
+            a = mine;
+        }
+        if order != Ordering::Less {
+            b = theirs;
+        }
+    }
+    shared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entries(counts: &[u32]) -> Vec<(Token, u32)> {
+        (0..).zip(counts.iter().copied()).filter(|&(_, count)| count > 0).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_are_shared_as_often_as_both_have_them(counts in prop::collection::vec((0..3u32, 0..3u32), 0..40)) {
+            let (a, b): (Vec<u32>, Vec<u32>) = counts.iter().copied().unzip();
+            let expected: u32 = counts.iter().map(|&(a, b)| a.min(b)).sum();
+            prop_assert_eq!(common_of_few(&entries(&a), &entries(&b)), expected);
+            prop_assert_eq!(common_of_like(&entries(&a), &entries(&b)), expected);
+        }
     }
 }
