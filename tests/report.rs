@@ -196,6 +196,24 @@ fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
     assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
 }
 
+/// As a mounted folder is, too: files cannot be moved there from beside it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_linked_folder_of_another_file_system_takes_a_report() {
+    let here = TempDir::new().expect("a temporary folder");
+    let elsewhere = TempDir::new_in("/dev/shm").expect("a folder in memory");
+    let link = here.path().join("report");
+    std::os::unix::fs::symlink(elsewhere.path(), &link).expect("a link");
+    for _ in 0..2 {
+        compare_files(Phenomenon::of("rename").files(), |analysis| {
+            Report::new(analysis).write(&link).expect("a writable folder");
+        });
+        assert!(json(&elsewhere, "summary.json").is_object());
+        assert!(names(elsewhere.path()).iter().all(|name| !name.starts_with('.')));
+    }
+    assert_eq!(names(here.path()), BTreeSet::from(["report".to_owned()]));
+}
+
 #[test]
 fn a_folder_in_the_way_of_a_file_is_told_before_anything_is_replaced() {
     let folder = TempDir::new().expect("a temporary folder");

@@ -47,7 +47,7 @@ fn write_file(
     write().map_err(|error| Error::io(path, "write the report", error))
 }
 
-/// A folder next to the target that is removed again whatever happens.
+/// A folder next to the target, or in it where it exists, that is removed again whatever happens.
 struct Staging {
     path: PathBuf,
 }
@@ -59,6 +59,8 @@ impl Staging {
                 .remedy("name a folder that you may write to with -o")
         };
         let parent = match folder.parent() {
+            // A folder that exists may be a file system of its own, which nothing is moved into.
+            _ if folder.is_dir() => folder,
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };

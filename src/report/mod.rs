@@ -1,9 +1,9 @@
 //! [`Analysis`] → report folder: tables as CSV, the merged tree as text, summaries as JSON; and what
 //! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
-//! Files are written side by side into a folder of their own next to the target and moved into
-//! place when all of them are complete, so that a failed run leaves no half report. Files in the
-//! target that are not part of a report are left alone.
+//! Files are written side by side into a folder of their own, next to the target or in it, and moved
+//! into place when all of them are complete, so that a failed run leaves no half report. Files in
+//! the target that are not part of a report are left alone.
 
 mod categories_csv;
 mod csv_table;
