@@ -22,7 +22,7 @@ fn options() -> ReadOptions {
 
 /// What traces say whose packed data are damaged. How much comes out before the damage depends on
 /// how much is unpacked at once.
-const DAMAGED: [&str; 2] = ["the gzip data are", "packed data cut off"];
+const DAMAGED: [&str; 2] = ["the gzip data are damaged", "packed data cut off"];
 
 /// Reading never panics, and depends neither on the size of the blocks nor, but for the refusal of
 /// damage, on `strict`.

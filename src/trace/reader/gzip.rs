@@ -83,9 +83,8 @@ impl<'a> Gzip<'a> {
     /// Inflates once; 0 where that only used up input or ended the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
-        if input.is_empty() {
-            return Err(cut_off());
-        }
+        // What was used up already may still give text.
+        let is_last = input.is_empty();
         let (used, made) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, out, FlushDecompress::None);
         let used = (self.inflate.total_in() - used) as usize;
@@ -96,6 +95,7 @@ impl<'a> Gzip<'a> {
         match status {
             Ok(Status::StreamEnd) => self.end_member()?,
             Ok(Status::Ok | Status::BufError) if used + made > 0 => {}
+            Ok(Status::Ok | Status::BufError) if is_last => return Err(cut_off()),
             Ok(Status::Ok | Status::BufError) | Err(_) => self.next = Next::Damage,
         }
         Ok(made)
@@ -259,5 +259,21 @@ mod tests {
         let (out, _, error) = unpacked(&bytes[..bytes.len() - 12], 100);
         assert!(!out.is_empty());
         assert_eq!(error, Some(ErrorKind::UnexpectedEof));
+    }
+
+    #[test]
+    fn it_is_the_same_however_much_is_unpacked_at_once() {
+        let text: Vec<u8> = (0..3000u32).map(|at| (at * at % 7919 % 11) as u8).collect();
+        let bytes = packed(&text.repeat(3));
+        for length in 0..bytes.len() {
+            let whole = unpacked(&bytes[..length], 1 << 16);
+            for step in [1, 7, 600] {
+                assert_eq!(
+                    unpacked(&bytes[..length], step),
+                    whole,
+                    "{length} bytes, {step} at once"
+                );
+            }
+        }
     }
 }
