@@ -141,9 +141,9 @@ struct Compared {
 
 fn compare_all(pairs: &[RankPair], args: &DiffArgs, console: &Console) -> Result<Vec<Compared>> {
     let counter = console.progress().counting("comparing ranks", pairs.len());
-    let reading = console.reading();
+    let reading = console.reading().clone().without_flows();
     let compare = |pair| {
-        let compared = compare_pair(pair, args, reading);
+        let compared = compare_pair(pair, args, &reading);
         counter.one_done();
         compared
     };

@@ -21,7 +21,7 @@ pub(super) fn pair(paths: PerSide<&Path>, console: &Console) -> Result<PerSide<T
         .remedy("give the other one as a file"));
     }
     console.progress().reading(&[paths.baseline, paths.candidate], |options| {
-        let options = |at: usize| options[at].clone().without_flows();
-        read_pair(paths, PerSide::new(&options(0), &options(1)))
+        let options = PerSide::new(&options[0], &options[1]);
+        read_pair(paths, options.map(|options| options.clone().without_flows()).as_ref())
     })
 }

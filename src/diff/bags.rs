@@ -50,7 +50,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, token: Token) {
+    fn add(&mut self, token: Token, count: u32) {
         let at = token as usize;
         if at >= self.counts.len() {
             self.counts.resize(at + 1, 0);
@@ -58,7 +58,7 @@ impl Tally {
         if self.counts[at] == 0 {
             self.met.push(token);
         }
-        self.counts[at] += 1;
+        self.counts[at] += count;
     }
 
     /// What was counted, sorted by token; begins anew.
@@ -107,7 +107,8 @@ impl<'a> Bags<'a> {
                 self.entries.push((token, left));
             }
         }
-        self.keep(side, call, Part::Below, start)
+        let bag = self.bag_from(start);
+        self.keep(side, call, Part::Below, bag)
     }
 
     /// The tokens below a call that traces of any two programs share: kinds of launches and of what
@@ -121,23 +122,21 @@ impl<'a> Bags<'a> {
             let [key, place] = outline.tokens(below);
             let telling =
                 [key.filter(|_| outline.is_launch(below)), place.filter(|_| outline.is_gpu(below))];
-            telling.into_iter().flatten().for_each(|token| self.tally.add(token));
+            telling.into_iter().flatten().for_each(|token| self.tally.add(token, 1));
         }
-        self.keep_tally(side, call, Part::Launches)
+        let bag = self.bag_of_tally();
+        self.keep(side, call, Part::Launches, bag)
     }
 
     /// The tokens of several subtrees together.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        let mut all: Vec<(Token, u32)> = Vec::new();
-        for &call in calls {
-            let bag = self.of(side, call);
-            all.extend_from_slice(self.entries(bag));
+        // All are made before they are counted: making one counts, too.
+        let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
+        for bag in bags {
+            let entries = &self.entries[bag.start as usize..bag.end as usize];
+            entries.iter().for_each(|&(token, count)| self.tally.add(token, count));
         }
-        all.sort_unstable();
-        let start = self.entries.len();
-        let sums = all.chunk_by(|a, b| a.0 == b.0);
-        self.entries.extend(sums.map(|run| (run[0].0, run.iter().map(|&(_, count)| count).sum())));
-        self.bag_from(start)
+        self.bag_of_tally()
     }
 
     /// The tokens of a bag, each with its count, sorted by token.
@@ -169,21 +168,22 @@ impl<'a> Bags<'a> {
     fn make(&mut self, side: Side, call: u32, part: Part, calls: Range<u32>) -> Bag {
         let outline = self.outlines[side];
         for below in calls {
-            outline.tokens(below).into_iter().flatten().for_each(|token| self.tally.add(token));
+            outline.tokens(below).into_iter().flatten().for_each(|token| self.tally.add(token, 1));
         }
-        self.keep_tally(side, call, part)
+        let bag = self.bag_of_tally();
+        self.keep(side, call, part, bag)
     }
 
-    fn keep_tally(&mut self, side: Side, call: u32, part: Part) -> Bag {
-        let start = self.entries.len();
-        self.entries.extend(self.tally.take());
-        self.keep(side, call, part, start)
-    }
-
-    fn keep(&mut self, side: Side, call: u32, part: Part, start: usize) -> Bag {
-        let bag = self.bag_from(start);
+    fn keep(&mut self, side: Side, call: u32, part: Part, bag: Bag) -> Bag {
         self.made[side].insert((call, part), bag);
         bag
+    }
+
+    /// The bag of what was counted.
+    fn bag_of_tally(&mut self) -> Bag {
+        let start = self.entries.len();
+        self.entries.extend(self.tally.take());
+        self.bag_from(start)
     }
 
     /// The bag of the entries from `start` on.

@@ -58,12 +58,9 @@ impl Staging {
             Error::io(folder, "create the report folder", error)
                 .remedy("name a folder that you may write to with -o")
         };
-        let parent = match folder.parent() {
-            // A folder that exists may be a file system of its own, which nothing is moved into.
-            _ if folder.is_dir() => folder,
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // A folder that exists may be a file system of its own, which nothing is moved into.
+        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
         fs::create_dir_all(parent).map_err(failed)?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let path = parent.join(format!(".{name}.{}.partial", std::process::id()));
