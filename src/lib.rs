@@ -23,9 +23,9 @@
 //!
 //! let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
 //! let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-//! let trees = (CallTree::build(&before), CallTree::build(&after));
-//! let diff = TraceDiff::new(&trees.0, &trees.1);
-//! let analysis = Analysis::new(&diff);
+//! let trees = (CallTree::build(before), CallTree::build(after));
+//! let diff = TraceDiff::new(trees.0, trees.1);
+//! let analysis = Analysis::new(diff);
 //!
 //! // Where the time differs, largest baseline time first.
 //! let slowest = &analysis.by_name()[0];
@@ -37,7 +37,7 @@
 //!
 //! // The same files that the command line leaves.
 //! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
-//! let files = Report::new(&analysis).write(&folder)?;
+//! let files = Report::new(analysis).write(&folder)?;
 //! assert!(files.contains(&"diff_stats.csv"));
 //! # std::fs::remove_dir_all(&folder).expect("the folder was written");
 //! # Ok::<(), tracetree::Error>(())
@@ -71,6 +71,8 @@
 //! The command line is the feature `cli`, on by default; without it clap is not compiled.
 
 pub mod analysis;
+mod cancel;
+mod comparison;
 pub mod diff;
 pub mod error;
 pub mod model;
@@ -80,6 +82,8 @@ pub mod trace;
 pub mod tree;
 
 pub use analysis::Analysis;
+pub use cancel::Cancel;
+pub use comparison::{Comparison, ComparisonOptions, Input, Stage};
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use report::Report;

@@ -10,12 +10,12 @@ use tracetree::analysis::{Analysis, Measure, RowKind, busy_time};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
 /// Kind, µs of both sides, and lowest common node of the only row of this name.
-fn row(analysis: &Analysis<'_>, name: &str) -> (RowKind, PerSide<f64>, String) {
+fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
     let micros = found[0].time.map(Nanos::as_micros);

@@ -106,7 +106,7 @@ fn communication_is_exposed_only_where_nothing_computes() {
 /// The phase of the only call of each of these names.
 fn phases_of(text: &str, names: &[&str]) -> Vec<Phase> {
     let trace = trace("a trace", text);
-    let tree = CallTree::build(&trace);
+    let tree = CallTree::build(trace);
     let phases = Phases::of(&tree);
     names.iter().map(|name| phases.phase(support::find::call(&tree, name))).collect()
 }
@@ -210,10 +210,10 @@ fn an_annotation_says_nothing_about_another_thread() {
 fn a_selection_leaves_the_chosen_steps_with_their_uids() {
     let text = steps(&[5.0, 6.0, 7.0, 8.0]);
     let whole = trace("a trace", &text);
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole.clone());
     let steps = Some("1..3".parse().expect("a range"));
     let cut = Selection { steps, phase: None }.cut(&tree).expect("two steps");
-    let cut_tree = CallTree::build(&cut);
+    let cut_tree = CallTree::build(cut.clone());
     let times: Vec<i64> = support::find::calls(&cut_tree, "gemm")
         .into_iter()
         .map(|call| cut_tree.duration(call).0)
@@ -229,7 +229,7 @@ fn a_selection_leaves_the_chosen_steps_with_their_uids() {
 fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
     let text = steps(&[5.0, 6.0]);
     let whole = trace("a trace", &text);
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole);
     let steps = Some("4..".parse().expect("a range"));
     let error = Selection { steps, phase: None }.cut(&tree).expect_err("no such step");
     assert!(error.to_string().contains("it has 2 steps"), "{error}");
@@ -241,12 +241,12 @@ fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
 fn a_selection_by_phase_accounts_that_phase_alone() {
     let path = traces::example_pairs()[1].baseline.clone();
     let whole = tracetree::trace::Trace::open(&path).expect("an example");
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole);
     let cut = Selection { steps: None, phase: Some(Phase::TrainForward) }.cut(&tree);
     let cut = cut.expect("training");
-    let cut_tree = CallTree::build(&cut);
-    let diff = tracetree::diff::TraceDiff::new(&cut_tree, &cut_tree);
-    let analysis = Analysis::new(&diff);
+    let cut_tree = CallTree::build(cut);
+    let diff = tracetree::diff::TraceDiff::new(cut_tree.clone(), cut_tree);
+    let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     assert!(analysis.account().totals.baseline.time > Nanos::ZERO);
     let rows = analysis.phase_rows();
@@ -254,7 +254,7 @@ fn a_selection_by_phase_accounts_that_phase_alone() {
 }
 
 /// Steps and phases divide the same time.
-fn adds_up(analysis: &Analysis<'_>) {
+fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {
         let totals = &analysis.account().totals[side];
@@ -288,7 +288,7 @@ fn adds_up(analysis: &Analysis<'_>) {
 }
 
 /// Exchanging the sides exchanges the figures.
-fn mirrors(one: &Analysis<'_>, other: &Analysis<'_>) {
+fn mirrors(one: &Analysis, other: &Analysis) {
     let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));
     assert_eq!(figures(one.step_rows()).collect::<Vec<_>>(), turned.collect::<Vec<_>>());

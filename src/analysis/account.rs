@@ -18,7 +18,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    pub(super) fn of(diff: &TraceDiff<'_>) -> Measure {
+    pub(super) fn of(diff: &TraceDiff) -> Measure {
         let gpu = Side::BOTH.iter().any(|&side| {
             let tree = diff.tree(side);
             tree.roots().any(|root| tree.is_gpu_path(root))
@@ -35,7 +35,7 @@ impl Measure {
     }
 
     /// The calls of a tree that are accounted, in preorder.
-    pub(super) fn calls(self, tree: &CallTree<'_>) -> impl Iterator<Item = CallId> {
+    pub(super) fn calls(self, tree: &CallTree) -> impl Iterator<Item = CallId> {
         let wanted = match self {
             Measure::GpuTime => CallKind::Gpu,
             Measure::HostSelfTime => CallKind::Op,
@@ -45,7 +45,7 @@ impl Measure {
 
     /// Number of a call in columns that only accounted calls have; `None` for all others. The
     /// numbers are below [`Measure::slots`].
-    pub(super) fn slot(self, tree: &CallTree<'_>, call: CallId) -> Option<usize> {
+    pub(super) fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
             Measure::GpuTime => tree.gpu_position(call),
             Measure::HostSelfTime => (tree.kind(call) == CallKind::Op).then(|| call.index()),
@@ -54,7 +54,7 @@ impl Measure {
 
     /// Length of the columns that only accounted calls have: many ops, but few GPU events, are
     /// among the calls of a tree.
-    pub(super) fn slots(self, tree: &CallTree<'_>) -> usize {
+    pub(super) fn slots(self, tree: &CallTree) -> usize {
         match self {
             Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
             Measure::HostSelfTime => tree.len(),
@@ -62,7 +62,7 @@ impl Measure {
     }
 
     /// The accounted time of one call.
-    pub(super) fn time(self, tree: &CallTree<'_>, call: CallId) -> Nanos {
+    pub(super) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),
             Measure::HostSelfTime => op_self_time(tree, call),
@@ -71,7 +71,7 @@ impl Measure {
 }
 
 /// Time of an op outside of the ops below it; frames between them count as part of the op.
-fn op_self_time(tree: &CallTree<'_>, op: CallId) -> Nanos {
+fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     let mut below = Nanos::ZERO;
     let mut next = op.0 + 1;
     let end = op.0 + tree.size(op) as u32;
@@ -113,7 +113,7 @@ pub struct Account {
 }
 
 impl Account {
-    pub(super) fn new(diff: &TraceDiff<'_>, measure: Measure, rows: &[Row]) -> Account {
+    pub(super) fn new(diff: &TraceDiff, measure: Measure, rows: &[Row]) -> Account {
         Account {
             totals: PerSide::from_fn(|side| totals(diff.tree(side), measure, rows, side)),
             rows: PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum()),
@@ -142,7 +142,7 @@ pub fn ratio(time: PerSide<Nanos>) -> Option<f64> {
         .then(|| time.candidate.0 as f64 / time.baseline.0 as f64)
 }
 
-fn totals(tree: &CallTree<'_>, measure: Measure, rows: &[Row], side: Side) -> Totals {
+fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side) -> Totals {
     let spans = |call: CallId| {
         let event = tree.event(call).expect("accounted calls are events");
         (tree.trace().start(event), tree.trace().end(event))

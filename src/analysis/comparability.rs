@@ -35,7 +35,7 @@ pub struct Comparability {
 
 impl Comparability {
     /// Checks whether the traces may be compared.
-    pub(super) fn of(analysis: &Analysis<'_>) -> Comparability {
+    pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
         analysis.check_model(&mut found.both);
         analysis.check_arguments(&mut found.both);
@@ -54,7 +54,7 @@ impl Comparability {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
         self.derived.comparability.get_or_init(|| Comparability::of(self))
@@ -238,7 +238,7 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 }
 
 /// Distinct instances of each module class.
-fn module_classes<'t>(tree: &CallTree<'t>) -> BTreeMap<&'t str, usize> {
+fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
     let mut instances: BTreeSet<&'t str> = BTreeSet::new();
     instances.extend(tree.calls().filter(|&call| tree.is_module(call)).map(|call| tree.name(call)));
     let mut classes = BTreeMap::new();
@@ -271,7 +271,7 @@ fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
 }
 
 /// GPU time under graph launches, and their number.
-fn graph_replay(tree: &CallTree<'_>) -> (Nanos, u64) {
+fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let launches = tree.calls().filter(|&call| {
         tree.kind(call) == CallKind::Runtime
             && tree.is_gpu_path(call)
@@ -284,7 +284,7 @@ fn graph_replay(tree: &CallTree<'_>) -> (Nanos, u64) {
 }
 
 /// GPU events that start before their launch by more than the noise of the clocks.
-fn early_events(tree: &CallTree<'_>) -> u64 {
+fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));
     let is_early = |event| {

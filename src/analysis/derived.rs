@@ -18,7 +18,7 @@ pub(super) struct Derived {
     layer_pairs: OnceLock<LayerPairs>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The accounted calls of a side, in preorder.
     pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
         let find = || self.measure().calls(self.tree(side)).collect();

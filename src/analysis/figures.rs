@@ -93,7 +93,7 @@ pub struct PhaseRow {
     pub judgement: Judgement,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The steps of both sides, paired by position, then the work outside of them. The times add
     /// up to the account on both sides.
     pub fn step_rows(&self) -> Vec<StepRow> {
@@ -198,14 +198,14 @@ impl Analysis<'_> {
         figures
     }
 
-    fn launch_of(&self, tree: &CallTree<'_>, call: CallId) -> Option<CallId> {
+    fn launch_of(&self, tree: &CallTree, call: CallId) -> Option<CallId> {
         match self.measure() {
             Measure::GpuTime => tree.launch(call),
             Measure::HostSelfTime => None,
         }
     }
 
-    fn is_captured(&self, tree: &CallTree<'_>, call: CallId) -> bool {
+    fn is_captured(&self, tree: &CallTree, call: CallId) -> bool {
         tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
     }
 

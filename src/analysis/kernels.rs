@@ -34,7 +34,7 @@ pub struct KernelRow {
     pub tally: Tally,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The events by kind of work and phase, most time of both sides first, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));

@@ -61,11 +61,12 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
 use derived::Derived;
+use std::sync::Arc;
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
-pub struct Analysis<'d> {
-    diff: &'d TraceDiff<'d>,
+pub struct Analysis {
+    diff: Arc<TraceDiff>,
     measure: Measure,
     rows: Vec<Row>,
     /// Row of each accounted call, by its slot.
@@ -77,7 +78,7 @@ pub struct Analysis<'d> {
     derived: Derived,
 }
 
-impl<'d> Analysis<'d> {
+impl Analysis {
     /// Accounts the time of both traces.
     ///
     /// ```
@@ -85,21 +86,22 @@ impl<'d> Analysis<'d> {
     ///
     /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
     /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
-    /// let analysis = Analysis::new(&diff);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
+    /// let analysis = Analysis::new(diff);
     /// assert!(analysis.account().is_exact());
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
+    pub fn new(diff: impl Into<Arc<TraceDiff>>) -> Analysis {
         Analysis::with_options(diff, AnalysisOptions::default())
     }
 
     /// Accounts the time of both traces, with options.
-    pub fn with_options(diff: &'d TraceDiff<'d>, options: AnalysisOptions) -> Analysis<'d> {
-        let measure = Measure::of(diff);
-        let (rows, row_of) = rows::assign(diff, measure);
-        let account = Account::new(diff, measure, &rows);
+    pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
+        let diff = diff.into();
+        let measure = Measure::of(&diff);
+        let (rows, row_of) = rows::assign(&diff, measure);
+        let account = Account::new(&diff, measure, &rows);
         let mut notes = Notes::default();
         if measure == Measure::HostSelfTime {
             notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
@@ -107,20 +109,12 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        let categories = CategoryTable::new(diff, measure, &options.categories);
+        let categories = CategoryTable::new(&diff, measure, &options.categories);
         let derived = Derived::default();
         let mut analysis =
             Analysis { diff, measure, rows, row_of, account, categories, options, notes, derived };
         analysis.note_unclassified();
         analysis
-    }
-
-    /// The same analysis with other thresholds for its verdicts.
-    #[must_use]
-    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
-        self.options.thresholds = thresholds;
-        self.derived.verdicts = std::sync::OnceLock::new();
-        self
     }
 
     /// From where on a difference matters.
@@ -168,12 +162,12 @@ impl<'d> Analysis<'d> {
     }
 
     /// The comparison that is accounted.
-    pub fn diff(&self) -> &'d TraceDiff<'d> {
-        self.diff
+    pub fn diff(&self) -> &Arc<TraceDiff> {
+        &self.diff
     }
 
     /// The tree of one side.
-    pub fn tree(&self, side: Side) -> &'d CallTree<'d> {
+    pub fn tree(&self, side: Side) -> &Arc<CallTree> {
         self.diff.tree(side)
     }
 
@@ -234,12 +228,12 @@ impl<'d> Analysis<'d> {
     }
 
     /// Names of the accounted events of a row on one side, in order of start.
-    pub fn event_names(&self, row: &Row, side: Side) -> Vec<&'d str> {
+    pub fn event_names(&self, row: &Row, side: Side) -> Vec<&str> {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
     /// Name of the lowest common node of a row; empty where not even a thread is common.
-    pub fn lowest_common_name(&self, row: &Row) -> &'d str {
+    pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
         let side =
@@ -256,7 +250,7 @@ impl<'d> Analysis<'d> {
     }
 
     /// Name of the innermost `nn.Module` around a row; empty where there is none.
-    pub fn module_of(&self, row: &Row) -> &'d str {
+    pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
             .find_map(|&side| {

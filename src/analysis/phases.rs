@@ -77,7 +77,7 @@ pub struct Phases {
 
 impl Phases {
     /// Finds the phase of each call.
-    pub fn of(tree: &CallTree<'_>) -> Phases {
+    pub fn of(tree: &CallTree) -> Phases {
         let evidence = Evidence::of(tree);
         // What is known at the calls above the current one, with these calls.
         let mut above: Vec<(CallId, Known)> = Vec::new();
@@ -121,7 +121,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(tree: &CallTree<'_>) -> Evidence {
+    fn of(tree: &CallTree) -> Evidence {
         let found = annotations(tree.trace());
         let says_training = |annotation: &Annotation| {
             use Phase::{TrainBackward, TrainOptimizer};
@@ -135,7 +135,7 @@ impl Evidence {
         }
     }
 
-    fn at(&self, tree: &CallTree<'_>, call: CallId, above: Known) -> Known {
+    fn at(&self, tree: &CallTree, call: CallId, above: Known) -> Known {
         let (Some(event), false) = (tree.event(call), tree.kind(call) == CallKind::Gpu) else {
             return above;
         };
@@ -159,7 +159,7 @@ impl Evidence {
 }
 
 /// Whether autograd made the call.
-fn is_backward_op(tree: &CallTree<'_>, call: CallId) -> bool {
+fn is_backward_op(tree: &CallTree, call: CallId) -> bool {
     let named = || {
         let name = tree.name(call);
         name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
@@ -172,7 +172,7 @@ fn is_backward_op(tree: &CallTree<'_>, call: CallId) -> bool {
     tree.kind(call) == CallKind::Op && (named() || numbered())
 }
 
-fn leads_to_backward(tree: &CallTree<'_>) -> Vec<bool> {
+fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for (forward, _) in tree.backward_links() {
         leads[forward.index()] = true;

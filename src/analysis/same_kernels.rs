@@ -40,7 +40,7 @@ impl SameKernels {
 /// What makes two events of one row: op, kernel, shapes.
 type Key<'a> = (String, &'a str, [&'a str; 2]);
 
-impl Analysis<'_> {
+impl Analysis {
     /// The kernels of equal name under paired ops.
     pub fn same_kernels(&self) -> SameKernels {
         let mut groups: BTreeMap<Key<'_>, Tally> = BTreeMap::new();

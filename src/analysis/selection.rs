@@ -80,7 +80,7 @@ impl Selection {
     ///
     /// # Errors
     /// If nothing in the trace is chosen.
-    pub fn cut(&self, tree: &CallTree<'_>) -> Result<Trace> {
+    pub fn cut(&self, tree: &CallTree) -> Result<Trace> {
         let (phases, steps) = (Phases::of(tree), Steps::of(tree));
         let chosen = |call: CallId| {
             self.phase.is_none_or(|phase| phases.phase(call) == phase)
@@ -112,7 +112,7 @@ impl Selection {
         }))
     }
 
-    fn nothing_chosen(&self, tree: &CallTree<'_>, phases: &Phases, steps: &Steps) -> Error {
+    fn nothing_chosen(&self, tree: &CallTree, phases: &Phases, steps: &Steps) -> Error {
         let has: Vec<&str> = Phase::ALL
             .into_iter()
             .filter(|&phase| tree.calls().any(|call| phases.phase(call) == phase))
@@ -133,7 +133,7 @@ impl Selection {
     }
 }
 
-fn keep_with_calls_above(tree: &CallTree<'_>, call: CallId, keep: &mut [bool]) {
+fn keep_with_calls_above(tree: &CallTree, call: CallId, keep: &mut [bool]) {
     let calls = std::iter::once(call).chain(tree.ancestors(call));
     for event in calls.filter_map(|call| tree.event(call)) {
         if std::mem::replace(&mut keep[event.index()], true) {

@@ -91,7 +91,7 @@ impl Site {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The verdicts with the thresholds of the analysis.
     pub fn judged(&self) -> &Verdicts {
         self.derived.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
@@ -122,7 +122,7 @@ impl Analysis<'_> {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Judges groups of accounted events at once: `group` tells the group, below `count`, of each
     /// accounted call. The repeats are the steps; without at least two of them on both sides every
     /// group has one sample, and only other work can support a change.
@@ -208,7 +208,7 @@ impl Draft {
 
 /// Forms the samples of rows.
 struct Sampler<'a> {
-    analysis: &'a Analysis<'a>,
+    analysis: &'a Analysis,
     steps: PerSide<&'a Steps>,
     repeats: Repeats,
 }
@@ -384,7 +384,7 @@ fn explained(time: PerSide<Nanos>, changed: PerSide<Nanos>) -> Work {
 }
 
 /// The forward op of each outermost backward op.
-fn forward_ops(tree: &CallTree<'_>) -> FxHashMap<CallId, CallId> {
+fn forward_ops(tree: &CallTree) -> FxHashMap<CallId, CallId> {
     tree.backward_links().into_iter().map(|(forward, backward)| (backward, forward)).collect()
 }
 

@@ -21,7 +21,7 @@ pub struct PythonStack {
     pub frames: Vec<String>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Up to `AnalysisOptions::stacks` distinct Python stacks of these events, most events first, on
     /// each side. Events launched below no frame have none and are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
@@ -54,7 +54,7 @@ impl Analysis<'_> {
 }
 
 /// The frames above a call, outermost first; else those of the nearest recorded `Call stack`.
-fn frames<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
+fn frames(tree: &CallTree, call: CallId) -> Vec<&str> {
     let mut frames: Vec<&str> = tree
         .ancestors(call)
         .filter(|&above| tree.kind(above) == CallKind::Frame)
@@ -80,7 +80,7 @@ fn lasting_name(name: &str) -> &str {
 }
 
 /// `a.py(1): f;b.py(2): main` of the nearest op that has one.
-fn recorded_frames<'t>(tree: &CallTree<'t>, call: CallId) -> Option<Vec<&'t str>> {
+fn recorded_frames(tree: &CallTree, call: CallId) -> Option<Vec<&str>> {
     let trace = tree.trace();
     let text = std::iter::once(call)
         .chain(tree.ancestors(call))

@@ -55,7 +55,7 @@ pub struct Steps {
 
 impl Steps {
     /// Finds the steps, and the step of each call.
-    pub fn of(tree: &CallTree<'_>) -> Steps {
+    pub fn of(tree: &CallTree) -> Steps {
         let spans = step_spans(tree);
         let finder = Finder::new(&spans, tree.trace().threads().len());
         let mut of_calls = vec![u32::MAX; tree.len()];
@@ -97,7 +97,7 @@ impl Steps {
     }
 }
 
-fn step_spans(tree: &CallTree<'_>) -> Vec<StepSpan> {
+fn step_spans(tree: &CallTree) -> Vec<StepSpan> {
     let found = annotations(tree.trace());
     let batches = outermost_batches(&found);
     let mut spans: Vec<StepSpan> = match tree.steps() {

@@ -54,7 +54,7 @@ pub struct LoweringSide {
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Rows grouped by name: largest baseline time first, then candidate time, then name.
     pub fn by_name(&self) -> Vec<NameSummary> {
         let mut groups: BTreeMap<String, NameSummary> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! `tracetree diff BASE NEW`: the main job.
 
-use super::compare::{self, CompareArgs};
+use super::compare::CompareArgs;
 use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
@@ -9,10 +9,10 @@ use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
-use tracetree::report::{Report, summarise, write_markdown, write_summary};
+use tracetree::analysis::{Account, AnalysisOptions, Categories};
+use tracetree::report::{summarise, write_markdown, write_summary};
 use tracetree::trace::Nanos;
-use tracetree::{Error, ErrorKind, PerSide, Result};
+use tracetree::{ComparisonOptions, Error, ErrorKind, PerSide, Result};
 
 #[derive(Args)]
 pub(super) struct DiffArgs {
@@ -103,8 +103,13 @@ impl Limit {
 }
 
 impl DiffArgs {
-    /// What the user chose about the analysis.
-    pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
+    /// What the user chose about the comparison, but for how the traces are read.
+    pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
+        let options = self.compare.options()?.analysis(self.analysis_options()?);
+        Ok(self.selection.add_to(options))
+    }
+
+    fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
         let options = self.side_names.add_to(options)?;
@@ -138,21 +143,17 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let (options, diff_options) = (args.analysis_options()?, args.compare.diff_options()?);
-    let traces = args.selection.cut(load::pair(paths, console)?)?;
-    let progress = console.progress();
-    let trees = progress.stage("building the call trees", || args.compare.trees(&traces));
-    let diff = progress.stage("aligning them", || compare::align(&trees, diff_options));
-    let analysis = progress.stage("accounting the time", || Analysis::with_options(&diff, options));
-    let report = Report::with_options(&analysis, args.emit.options());
-    progress.stage("writing the report", || report.write(&args.output))?;
-    let summary = summarise(&analysis);
+    let comparison = load::comparison(paths, args.comparison_options()?, console)?;
+    let analysis = comparison.analysis();
+    let report = comparison.report(args.emit.options());
+    console.progress().stage("writing the report", || report.write(&args.output))?;
+    let summary = summarise(analysis);
     let width = console.width();
     console.print(|out| match args.format {
-        Format::Text => summary::text(&analysis, &summary, args.top, width, out),
+        Format::Text => summary::text(analysis, &summary, args.top, width, out),
         Format::Json => write_summary(&summary, out),
-        Format::Csv => summary::csv(&analysis, out),
-        Format::Md => write_markdown(&analysis, args.top, out),
+        Format::Csv => summary::csv(analysis, out),
+        Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {
         console.say(&summary::note_line(&summary, note));

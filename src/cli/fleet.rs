@@ -1,6 +1,5 @@
 //! `tracetree diff DIR_A DIR_B`: the traces of many ranks, paired and compared rank by rank.
 
-use super::compare;
 use super::diff::DiffArgs;
 use super::output::Console;
 use super::{Outcome, fleet_summary};
@@ -8,10 +7,10 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tracetree::analysis::{Account, Analysis, CollectiveWait, Collectives, straggler};
-use tracetree::report::{RankRow, Report, write_ranks};
-use tracetree::trace::{ReadOptions, Trace, read_pair};
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+use tracetree::analysis::{Account, CollectiveWait, Collectives, straggler};
+use tracetree::report::{RankRow, write_ranks};
+use tracetree::trace::Trace;
+use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide, Result, Side};
 
 /// How the names of traces end.
 const ENDINGS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".gz"];
@@ -141,27 +140,24 @@ struct Compared {
 
 fn compare_all(pairs: &[RankPair], args: &DiffArgs, console: &Console) -> Result<Vec<Compared>> {
     let counter = console.progress().counting("comparing ranks", pairs.len());
-    let reading = console.reading().clone().without_flows();
+    let options = args.comparison_options()?.read(console.reading().clone());
     let compare = |pair| {
-        let compared = compare_pair(pair, args, &reading);
+        let compared = compare_pair(pair, args, &options);
         counter.one_done();
         compared
     };
     pairs.par_iter().map(compare).collect()
 }
 
-fn compare_pair(pair: &RankPair, args: &DiffArgs, reading: &ReadOptions) -> Result<Compared> {
-    let traces =
-        read_pair(pair.files.as_ref().map(PathBuf::as_path), PerSide::new(reading, reading))?;
-    let traces = args.selection.cut(traces)?;
-    let trees = args.compare.trees(&traces);
-    let diff = compare::align(&trees, args.compare.diff_options()?);
-    let analysis = Analysis::with_options(&diff, args.analysis_options()?);
-    Report::with_options(&analysis, args.emit.options()).write(args.output.join(&pair.folder))?;
+fn compare_pair(pair: &RankPair, args: &DiffArgs, options: &ComparisonOptions) -> Result<Compared> {
+    let PerSide { baseline, candidate } = pair.files.as_ref().map(PathBuf::as_path);
+    let comparison = Comparison::open(baseline, candidate, options)?;
+    comparison.report(args.emit.options()).write(args.output.join(&pair.folder))?;
+    let analysis = comparison.analysis();
     Ok(Compared {
         account: *analysis.account(),
-        collectives: traces.as_ref().map(Collectives::of),
-        points: diff.differences().len(),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.trace(side))),
+        points: comparison.diff().differences().len(),
         is_comparable: analysis.comparability().is_comparable(),
     })
 }

@@ -32,7 +32,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// Writes the summary for a terminal of `width` columns, with the `top` largest differences.
 pub(super) fn text(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     summary: &Summary,
     top: usize,
     width: usize,
@@ -53,8 +53,8 @@ pub(super) fn text(
 }
 
 /// A terminal to write to.
-struct Screen<'a, 'd> {
-    analysis: &'a Analysis<'d>,
+struct Screen<'a> {
+    analysis: &'a Analysis,
     summary: &'a Summary,
     unit: Unit,
     /// What people call the sides, short enough for a column.
@@ -63,7 +63,7 @@ struct Screen<'a, 'd> {
     out: &'a mut dyn Write,
 }
 
-impl Screen<'_, '_> {
+impl Screen<'_> {
     fn head(&mut self) -> io::Result<()> {
         let room = self.longest_side();
         for side in Side::BOTH {
@@ -289,7 +289,7 @@ fn counts(count: PerSide<u64>) -> String {
 }
 
 /// The names summary as CSV.
-pub(super) fn csv(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn csv(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     tracetree::report::write_names_summary(analysis, out)
 }
 

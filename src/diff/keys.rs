@@ -38,12 +38,12 @@ impl<'a> Keys<'a> {
     }
 
     /// The keys of all calls of a tree, in preorder.
-    pub(super) fn of_tree(&mut self, tree: &CallTree<'_>) -> Vec<Key> {
+    pub(super) fn of_tree(&mut self, tree: &CallTree) -> Vec<Key> {
         let mut cache = Cache::default();
         tree.calls().map(|call| self.of_call(tree, call, &mut cache)).collect()
     }
 
-    fn of_call(&mut self, tree: &CallTree<'_>, call: CallId, cache: &mut Cache) -> Key {
+    fn of_call(&mut self, tree: &CallTree, call: CallId, cache: &mut Cache) -> Key {
         let kind = tree.kind(call);
         let Some(event) = tree.event(call) else {
             return self.intern(kind, "");

@@ -27,6 +27,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 use outline::{ArgumentIds, Outline};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;
@@ -74,8 +75,8 @@ impl Relation {
 
 /// The comparison of two call trees.
 #[derive(Debug, Clone)]
-pub struct TraceDiff<'t> {
-    trees: PerSide<&'t CallTree<'t>>,
+pub struct TraceDiff {
+    trees: PerSide<Arc<CallTree>>,
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
@@ -83,7 +84,7 @@ pub struct TraceDiff<'t> {
     options: DiffOptions,
 }
 
-impl<'t> TraceDiff<'t> {
+impl TraceDiff {
     /// Aligns two trees.
     ///
     /// ```
@@ -91,8 +92,8 @@ impl<'t> TraceDiff<'t> {
     ///
     /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
     /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
     ///
     /// // The forward convolutions part below an op that both have.
     /// let op = baseline.calls().find(|&call| baseline.name(call) == "aten::miopen_convolution");
@@ -100,17 +101,21 @@ impl<'t> TraceDiff<'t> {
     /// assert_eq!(common.map(|call| baseline.name(call)), Some("aten::_convolution"));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn new(baseline: &'t CallTree<'t>, candidate: &'t CallTree<'t>) -> TraceDiff<'t> {
+    pub fn new(
+        baseline: impl Into<Arc<CallTree>>,
+        candidate: impl Into<Arc<CallTree>>,
+    ) -> TraceDiff {
         TraceDiff::with_options(baseline, candidate, DiffOptions::default())
     }
 
     /// Aligns two trees, with options.
     pub fn with_options(
-        baseline: &'t CallTree<'t>,
-        candidate: &'t CallTree<'t>,
+        baseline: impl Into<Arc<CallTree>>,
+        candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
-    ) -> TraceDiff<'t> {
-        let trees = PerSide::new(baseline, candidate);
+    ) -> TraceDiff {
+        let owned = PerSide::new(baseline.into(), candidate.into());
+        let trees = PerSide::from_fn(|side| &*owned[side]);
         let pairing = match order::in_order(trees) {
             true => align_in_order(trees, &options.aliases),
             false => mirrored(align_in_order(trees.swap(), &options.aliases)),
@@ -124,7 +129,7 @@ impl<'t> TraceDiff<'t> {
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
         TraceDiff {
-            trees,
+            trees: owned,
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
@@ -134,13 +139,13 @@ impl<'t> TraceDiff<'t> {
     }
 
     /// The tree of one side.
-    pub fn tree(&self, side: Side) -> &'t CallTree<'t> {
-        self.trees[side]
+    pub fn tree(&self, side: Side) -> &Arc<CallTree> {
+        &self.trees[side]
     }
 
     /// Both trees.
-    pub fn trees(&self) -> PerSide<&'t CallTree<'t>> {
-        self.trees
+    pub fn trees(&self) -> PerSide<&CallTree> {
+        PerSide::from_fn(|side| &*self.trees[side])
     }
 
     /// The partner of a call in the other trace.
@@ -155,7 +160,7 @@ impl<'t> TraceDiff<'t> {
 
     /// The nearest call at or above `call` that has a partner of the same key.
     pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = self.trees[side];
+        let tree = &self.trees[side];
         std::iter::once(call)
             .chain(tree.ancestors(call))
             .find(|&above| self.relation(side, above).is_common())
@@ -163,7 +168,7 @@ impl<'t> TraceDiff<'t> {
 
     /// The nearest *op* at or above `call` that has a partner of the same key.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = self.trees[side];
+        let tree = &self.trees[side];
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
             tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
         })
@@ -171,8 +176,8 @@ impl<'t> TraceDiff<'t> {
 
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
-    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'t, str> {
-        let tree = self.trees[side];
+    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'_, str> {
+        let tree = &self.trees[side];
         keys::normalise(tree.kind(call), tree.name(call))
     }
 
@@ -182,7 +187,7 @@ impl<'t> TraceDiff<'t> {
             return false;
         }
         let name = |side: Side, call| {
-            let tree = self.trees[side];
+            let tree = &self.trees[side];
             let name = tree.name(call);
             (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
         };
@@ -209,7 +214,7 @@ impl<'t> TraceDiff<'t> {
     }
 }
 
-fn align_in_order(trees: PerSide<&CallTree<'_>>, aliases: &Aliases) -> align::Pairing {
+fn align_in_order(trees: PerSide<&CallTree>, aliases: &Aliases) -> align::Pairing {
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     align::align(trees, outlines.as_ref())

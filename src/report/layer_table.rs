@@ -28,7 +28,7 @@ const COLUMNS: [&str; 19] = [
     "q",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let pairs = analysis.layer_pairs();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.layer_rows(pairs) {

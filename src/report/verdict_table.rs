@@ -34,7 +34,7 @@ const COLUMNS: [&str; 24] = [
     "lowest_common_ancestor_name",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let verdicts = analysis.judged();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for site in &verdicts.sites {

@@ -4,7 +4,6 @@ mod category;
 mod columns;
 mod header;
 mod notes;
-mod pair;
 mod pattern;
 mod reader;
 mod select;
@@ -19,9 +18,8 @@ pub use columns::{
 };
 pub use header::{Device, Distributed, Header};
 pub use notes::{Note, Notes};
-pub use pair::read_pair;
 pub use pattern::Pattern;
-pub use reader::ReadOptions;
+pub use reader::{ReadOptions, ReadProgress};
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;

@@ -25,6 +25,7 @@ pub use options::{Frames, TreeOptions};
 pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
+use std::sync::Arc;
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
@@ -75,8 +76,8 @@ impl CallKind {
 
 /// The calls of one trace, nested, with their GPU events.
 #[derive(Debug, Clone)]
-pub struct CallTree<'t> {
-    trace: &'t Trace,
+pub struct CallTree {
+    trace: Arc<Trace>,
     kinds: Vec<CallKind>,
     /// The event of each call; the thread of a thread root.
     sources: Vec<u32>,
@@ -92,29 +93,30 @@ pub struct CallTree<'t> {
     notes: Notes,
 }
 
-impl<'t> CallTree<'t> {
+impl CallTree {
     /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
     ///
     /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
-    /// let tree = CallTree::build(&trace);
+    /// let tree = CallTree::build(trace);
     /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
     /// let op = op.expect("a convolution");
     /// let above: Vec<&str> = tree.ancestors(op).take(2).map(|call| tree.name(call)).collect();
     /// assert_eq!(above, ["aten::_convolution", "aten::convolution"]);
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn build(trace: &'t Trace) -> CallTree<'t> {
+    pub fn build(trace: impl Into<Arc<Trace>>) -> CallTree {
         CallTree::with_options(trace, TreeOptions::default())
     }
 
     /// Builds the tree of `trace`, with options.
-    pub fn with_options(trace: &'t Trace, options: TreeOptions) -> CallTree<'t> {
+    pub fn with_options(trace: impl Into<Arc<Trace>>, options: TreeOptions) -> CallTree {
+        let trace = trace.into();
         let mut notes = Notes::default();
-        let launched = launches::link(trace, &mut notes);
-        let mut planter = nest::Planter::new(trace, &launched);
+        let launched = launches::link(&trace, &mut notes);
+        let mut planter = nest::Planter::new(&trace, &launched);
         planter.plant_threads(options.frames);
         planter.plant_unlinked();
         let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
@@ -126,15 +128,15 @@ impl<'t> CallTree<'t> {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
         });
         let mut tree = CallTree {
-            trace,
             gpu_before: Vec::with_capacity(ends.len() + 1),
             kinds,
             sources,
             parents,
             ends,
             calls,
-            steps: steps::find(trace),
+            steps: steps::find(&trace),
             notes,
+            trace,
         };
         tree.count_gpu_events();
         tree
@@ -150,8 +152,8 @@ impl<'t> CallTree<'t> {
     }
 
     /// The trace that the tree was built from.
-    pub fn trace(&self) -> &'t Trace {
-        self.trace
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
     }
 
     /// Number of calls, roots and GPU events included.
@@ -257,7 +259,7 @@ impl<'t> CallTree<'t> {
     }
 
     /// Name of the call; for a thread its recorded name or `thread`.
-    pub fn name(&self, call: CallId) -> &'t str {
+    pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
             (None, None) => UNLINKED,
@@ -284,7 +286,7 @@ impl<'t> CallTree<'t> {
     }
 
     /// Arguments of an op, where they were recorded.
-    pub fn arguments(&self, call: CallId) -> Option<&'t Arguments> {
+    pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;
         Some(self.trace.arguments(id))
     }

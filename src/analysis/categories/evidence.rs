@@ -31,7 +31,7 @@ const NOTHING: Category =
 
 impl CategoryTable {
     pub(in crate::analysis) fn new(
-        diff: &TraceDiff<'_>,
+        diff: &TraceDiff,
         measure: Measure,
         categories: &Categories,
     ) -> CategoryTable {
@@ -55,8 +55,8 @@ impl CategoryTable {
 }
 
 /// Decides for the events of one tree, with what it found out about names.
-struct Judge<'a, 't> {
-    tree: &'a CallTree<'t>,
+struct Judge<'a> {
+    tree: &'a CallTree,
     rules: &'a Rules,
     known: FxHashMap<(Role, TextId), Option<usize>>,
 }
@@ -74,7 +74,7 @@ enum Role {
     Kernel,
 }
 
-impl Judge<'_, '_> {
+impl Judge<'_> {
     fn category(&mut self, call: CallId) -> Category {
         let evidence: [Look<Self>; 4] =
             [Self::by_event, Self::by_op, Self::by_context, Self::by_kernel_name];

@@ -99,13 +99,13 @@ const AROUND: [LayerPlace; 5] = [
 
 impl Layers {
     /// Finds the layers, and the place of each call.
-    pub fn of(tree: &CallTree<'_>, measure: Measure) -> Layers {
+    pub fn of(tree: &CallTree, measure: Measure) -> Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
 
     /// The same with the steps of the tree.
     pub(in crate::analysis) fn in_steps(
-        tree: &CallTree<'_>,
+        tree: &CallTree,
         measure: Measure,
         steps: &Steps,
     ) -> Layers {
@@ -156,7 +156,7 @@ impl Layers {
 const IN_NONE: u32 = u32::MAX;
 
 /// The position in `places`, to which the layers are added, of each call's layer.
-fn layered(tree: &CallTree<'_>, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
+fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
     let mut layers = vec![IN_NONE; tree.len()];
     let mut backward: FxHashMap<CallId, CallId> = FxHashMap::default();
     backward.extend(tree.backward_links().into_iter().map(|(forward, back)| (back, forward)));
@@ -183,7 +183,7 @@ fn layered(tree: &CallTree<'_>, found: &[Found], places: &mut Vec<LayerPlace>) -
 }
 
 /// Gives each call without a layer that of the call above; parents stand first in preorder.
-fn inherit(tree: &CallTree<'_>, layers: &mut [u32]) {
+fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {
         if layers[call.index()] == IN_NONE
             && let Some(parent) = tree.parent(call)
@@ -202,7 +202,7 @@ struct Extents {
 }
 
 impl Extents {
-    fn new(tree: &CallTree<'_>, steps: &Steps, found: &[Found]) -> Extents {
+    fn new(tree: &CallTree, steps: &Steps, found: &[Found]) -> Extents {
         let mut extents = Extents {
             of_steps: vec![None; steps.len()],
             whole: None,
@@ -235,7 +235,7 @@ impl Extents {
     }
 
     /// The place of a call that is in no layer.
-    fn place(&self, tree: &CallTree<'_>, steps: &Steps, call: CallId) -> LayerPlace {
+    fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
         let Some(whole) = self.whole else { return LayerPlace::NoLayers };
         let host = match tree.kind(call) {
             CallKind::Gpu => match tree.launch(call) {

@@ -75,7 +75,7 @@ struct Cell {
     time: Nanos,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The ops of an average layer of each stack and phase, in the order in which they run; then the
     /// ops that stand in no layer. The totals add up to the account on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {

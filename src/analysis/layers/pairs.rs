@@ -42,7 +42,7 @@ pub struct LayerPairs {
 
 impl LayerPairs {
     /// Finds and pairs the layers of both traces.
-    pub fn of(analysis: &Analysis<'_>) -> LayerPairs {
+    pub fn of(analysis: &Analysis) -> LayerPairs {
         let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
         let mut places = vec![PlacePair::Pre];
@@ -154,7 +154,7 @@ fn positions(places: &[PlacePair], side: Side) -> BTreeMap<LayerPlace, usize> {
 /// How many paired calls each pair of layers shares.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
-fn votes(analysis: &Analysis<'_>, layers: &PerSide<Arc<Layers>>) -> Votes {
+fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
     for call in analysis.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };

@@ -43,7 +43,7 @@ impl LayerRow {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
     /// account on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {

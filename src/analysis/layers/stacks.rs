@@ -23,7 +23,7 @@ pub(super) struct Found {
 }
 
 /// All stacks of a tree: those of modules first, by time, then those of graphs.
-pub(super) fn find(tree: &CallTree<'_>, measure: Measure) -> Vec<Found> {
+pub(super) fn find(tree: &CallTree, measure: Measure) -> Vec<Found> {
     let sums = Sums::new(tree, measure);
     let groups = sibling_groups(tree, &sums);
     let chosen = choose(tree, groups);
@@ -39,7 +39,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(tree: &CallTree<'_>, measure: Measure) -> Sums {
+    fn new(tree: &CallTree, measure: Measure) -> Sums {
         let mut sums = Sums {
             time_before: Vec::with_capacity(tree.len() + 1),
             modules_before: Vec::with_capacity(tree.len() + 1),
@@ -58,11 +58,11 @@ impl Sums {
         sums
     }
 
-    fn time(&self, tree: &CallTree<'_>, call: CallId) -> Nanos {
+    fn time(&self, tree: &CallTree, call: CallId) -> Nanos {
         self.time_before[call.index() + tree.size(call)] - self.time_before[call.index()]
     }
 
-    fn holds_modules(&self, tree: &CallTree<'_>, call: CallId) -> bool {
+    fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let end = call.index() + tree.size(call);
         self.modules_before[end] - self.modules_before[call.index()] > 1
     }
@@ -80,7 +80,7 @@ struct Group<'t> {
 }
 
 impl Group<'_> {
-    fn into_stack(self, tree: &CallTree<'_>) -> Found {
+    fn into_stack(self, tree: &CallTree) -> Found {
         let instance = |name: &&str| Layer { instance: short(name).to_owned() };
         let class = self.class.to_owned();
         let layers = self.instances.iter().map(instance).collect();
@@ -104,11 +104,11 @@ fn class(name: &str) -> &str {
     }
 }
 
-fn start(tree: &CallTree<'_>, call: CallId) -> Option<Nanos> {
+fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
     tree.event(call).map(|event| tree.trace().start(event))
 }
 
-fn sibling_groups<'t>(tree: &CallTree<'t>, sums: &Sums) -> Vec<Group<'t>> {
+fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules: Vec<CallId> = tree
         .calls()
         .filter(|&call| tree.is_module(call) && sums.time(tree, call) > Nanos::ZERO)
@@ -149,7 +149,7 @@ impl<'t> Group<'t> {
     }
 }
 
-fn choose<'t>(tree: &CallTree<'_>, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>> {
+fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>> {
     groups.retain(|group| group.instances.len() > 1);
     if groups.iter().any(|group| group.is_composite) {
         groups.retain(|group| group.is_composite);
@@ -166,14 +166,14 @@ fn choose<'t>(tree: &CallTree<'_>, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>>
     chosen
 }
 
-fn are_nested(tree: &CallTree<'_>, a: &Group<'_>, b: &Group<'_>) -> bool {
+fn are_nested(tree: &CallTree, a: &Group<'_>, b: &Group<'_>) -> bool {
     a.calls
         .iter()
         .any(|&(_, x)| b.calls.iter().any(|&(_, y)| tree.is_below(x, y) || tree.is_below(y, x)))
 }
 
 /// One stack for each distinct sequence of kernels that a graph replays, by first launch.
-fn graph_stacks(tree: &CallTree<'_>, modules: &[Found]) -> Vec<Found> {
+fn graph_stacks(tree: &CallTree, modules: &[Found]) -> Vec<Found> {
     let mut found: Vec<(Vec<&str>, Found)> = Vec::new();
     let in_module = |launch: CallId| {
         let members = modules.iter().flat_map(|found| &found.members);
@@ -207,7 +207,7 @@ impl Found {
 }
 
 /// Whether a call is the launch of a captured graph.
-pub(in crate::analysis) fn is_graph_launch(tree: &CallTree<'_>, call: CallId) -> bool {
+pub(in crate::analysis) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Runtime
         && tree.is_gpu_path(call)
         && tree.name(call).contains("GraphLaunch")

@@ -21,14 +21,14 @@ use std::ops::Range;
 const PARTNERS: usize = 64;
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
-pub(super) struct Gap<'a, 'b, 't> {
+pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
-    pub(super) words: &'b mut Words<'a, 't>,
+    pub(super) words: &'b mut Words<'a>,
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
-impl<'b> Gap<'_, 'b, '_> {
+impl<'b> Gap<'_, 'b> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
     ///
     /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
@@ -203,7 +203,7 @@ impl<'b> Gap<'_, 'b, '_> {
     }
 }
 
-impl Compare for Gap<'_, '_, '_> {
+impl Compare for Gap<'_, '_> {
     fn lengths(&self) -> (usize, usize) {
         (self.runs.baseline.len(), self.runs.candidate.len())
     }

@@ -39,7 +39,7 @@ pub(super) struct Pairing {
 }
 
 /// Aligns two trees.
-pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline<'_>>) -> Pairing {
+pub(super) fn align(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Pairing {
     let mut aligner = Aligner {
         trees,
         outlines,
@@ -59,17 +59,17 @@ pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline<'_
     aligner.pairing
 }
 
-struct Aligner<'a, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+struct Aligner<'a> {
+    trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    words: Words<'a, 't>,
+    words: Words<'a>,
     pairing: Pairing,
     /// Pairs whose children are still to be aligned.
     queue: Vec<(u32, u32)>,
 }
 
-impl<'a, 't> Aligner<'a, 't> {
+impl<'a> Aligner<'a> {
     fn is_free(&self, side: Side, call: u32) -> bool {
         self.pairing.partners[side][call as usize] == NONE
     }
@@ -258,7 +258,7 @@ impl<'a, 't> Aligner<'a, 't> {
         }
     }
 
-    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's, 't> {
+    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's> {
         gaps::Gap {
             outlines: self.outlines,
             bags: &mut self.bags,

@@ -43,7 +43,7 @@ pub(super) enum Likeness {
     Far,
 }
 
-impl Aligner<'_, '_> {
+impl Aligner<'_> {
     /// Pairs calls of the two lists that moved.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
@@ -257,10 +257,10 @@ impl Aligner<'_, '_> {
     }
 }
 
-fn exact_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+fn exact_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     aligner.outlines[side].exact[call as usize]
 }
 
-fn key_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+fn key_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     u64::from(aligner.outlines[side].keys[call as usize].0)
 }

@@ -30,8 +30,8 @@ const WRAPPERS: usize = 16;
 const QUERY: i64 = 8;
 
 /// Two lists of siblings to be aligned.
-pub(super) struct Siblings<'a, 'b, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+pub(super) struct Siblings<'a, 'b> {
+    trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
@@ -49,9 +49,9 @@ pub(super) struct Siblings<'a, 'b, 't> {
     launched_together: bool,
 }
 
-impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
+impl<'a, 'b> Siblings<'a, 'b> {
     pub(super) fn new(
-        trees: PerSide<&'a CallTree<'t>>,
+        trees: PerSide<&'a CallTree>,
         outlines: PerSide<&'a Outline<'a>>,
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
@@ -204,7 +204,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     }
 }
 
-impl Compare for Siblings<'_, '_, '_> {
+impl Compare for Siblings<'_, '_> {
     fn lengths(&self) -> (usize, usize) {
         (self.elements.baseline.len(), self.elements.candidate.len())
     }

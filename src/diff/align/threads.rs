@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 /// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
 const FOREIGN: u32 = 64;
 
-impl Aligner<'_, '_> {
+impl Aligner<'_> {
     pub(super) fn align_threads(&mut self) {
         let roots = PerSide::from_fn(|side| self.outlines[side].roots());
         for (a, b) in self.thread_pairs(&roots) {

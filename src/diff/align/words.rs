@@ -12,8 +12,8 @@ const COMMON_WORDS: [&str; 5] = ["backward", "forward", "function", "native", "m
 
 /// The words of the names of both trees; each name is taken apart once.
 #[derive(Debug)]
-pub(super) struct Words<'a, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+pub(super) struct Words<'a> {
+    trees: PerSide<&'a CallTree>,
     ids: FxHashMap<String, u32>,
     names: PerSide<FxHashMap<TextId, Name>>,
 }
@@ -27,8 +27,8 @@ struct Name {
     stem: Option<u32>,
 }
 
-impl<'a, 't> Words<'a, 't> {
-    pub(super) fn new(trees: PerSide<&'a CallTree<'t>>) -> Self {
+impl<'a> Words<'a> {
+    pub(super) fn new(trees: PerSide<&'a CallTree>) -> Self {
         Words { trees, ids: FxHashMap::default(), names: PerSide::default() }
     }
 
