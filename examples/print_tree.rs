@@ -8,6 +8,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use tracetree::program::Steps;
 use tracetree::trace::Trace;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tree = CallTree::build(trace.clone());
 
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), tree.steps().len())?;
+    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), Steps::of(&tree).len())?;
     for note in trace.notes().iter().chain(tree.notes()) {
         writeln!(out, "{}: {}", note.code, note.message)?;
     }

@@ -1,9 +1,10 @@
 //! Two inputs → [`Comparison`]: the whole line, from bytes to an analysis, in one call.
 
-use crate::analysis::{Analysis, AnalysisOptions, Selection};
+use crate::analysis::{Analysis, AnalysisOptions};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
+use crate::program::Selection;
 use crate::report::{Report, ReportOptions};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, ReadOptions, ReadProgress, Trace};

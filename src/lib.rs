@@ -75,7 +75,9 @@ mod cancel;
 mod comparison;
 pub mod diff;
 pub mod error;
+pub mod fleet;
 pub mod model;
+pub mod program;
 pub mod report;
 pub mod side;
 pub mod trace;
@@ -87,7 +89,7 @@ pub use comparison::{Comparison, ComparisonOptions, Input, Stage};
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use report::Report;
-pub use side::{PerSide, Side};
+pub use side::{PerSide, Presence, Side};
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;
 

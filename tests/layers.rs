@@ -5,7 +5,8 @@ mod support;
 use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
-use tracetree::analysis::{Analysis, LayerPairs, PlacePair, StackKind};
+use tracetree::analysis::{Analysis, LayerPairs, PlacePair};
+use tracetree::program::StackKind;
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 

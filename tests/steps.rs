@@ -3,12 +3,14 @@
 mod support;
 
 use support::compared::{compare_files, compare_texts, trace};
+use support::find::call;
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
-use tracetree::analysis::Phase::{
+use tracetree::analysis::{Analysis, Figures, StepPlace, StepRow};
+use tracetree::program::Phase::{
     Decode, Mixed, Prefill, TrainBackward, TrainForward, TrainOptimizer, Unknown,
 };
-use tracetree::analysis::{Analysis, Figures, Phase, Phases, Selection, StepPlace, StepRow};
+use tracetree::program::{Phase, Phases, Selection, Steps};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -222,7 +224,7 @@ fn a_selection_leaves_the_chosen_steps_with_their_uids() {
     let event = cut_tree.event(support::find::calls(&cut_tree, "gemm")[0]).expect("an event");
     let same = whole.event_at(cut.uid(event)).expect("the same uid");
     assert_eq!((whole.start(same), whole.duration(same)), (cut.start(event), cut.duration(event)));
-    assert_eq!(cut_tree.steps().len(), 2);
+    assert_eq!(Steps::of(&cut_tree).len(), 2);
 }
 
 #[test]
@@ -270,7 +272,7 @@ fn adds_up(analysis: &Analysis) {
             assert!(figures.iter().all(|f| f.idle >= Nanos::ZERO && f.busy >= Nanos::ZERO));
             assert!(figures.iter().all(|f| f.exposed_communication <= f.communication));
         }
-        if analysis.measure() == tracetree::analysis::Measure::GpuTime {
+        if analysis.measure() == tracetree::program::Measure::GpuTime {
             assert_eq!(sum(&of_steps, |f| f.busy), totals.busy);
         }
         let parts: [fn(&Figures) -> Nanos; 6] = [
@@ -329,4 +331,19 @@ fn real_inference_is_launched_inside_its_annotations() {
             assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [phase], "{name}");
         });
     }
+}
+
+#[test]
+fn gpu_work_belongs_to_the_step_that_launched_it() {
+    let built = TraceBuilder::cuda().thread("main", |t| {
+        t.step(4, |t| t.op("aten::mm", |t| t.kernel("long", 500.0)));
+        t.step(5, |t| t.op("aten::sum", |t| t.kernel("late", 5.0)));
+    });
+    let trace = trace("built", &built.json());
+    let tree = CallTree::build(trace.clone());
+    let steps = Steps::of(&tree);
+    let late = tree.event(call(&tree, "late")).expect("an event");
+    assert!(trace.start(late) > steps.spans()[1].end, "it runs after its step");
+    let number = |name| steps.step(call(&tree, name)).and_then(|step| steps.span(step).number);
+    assert_eq!((number("long"), number("late")), (Some(4), Some(5)));
 }

@@ -209,19 +209,6 @@ fn self_time_is_the_time_outside_of_the_host_calls_below() {
 }
 
 #[test]
-fn gpu_work_belongs_to_the_step_that_launched_it() {
-    let trace = read(TraceBuilder::cuda().thread("main", |t| {
-        t.step(4, |t| t.op("aten::mm", |t| t.kernel("long", 500.0)));
-        t.step(5, |t| t.op("aten::sum", |t| t.kernel("late", 5.0)));
-    }));
-    let tree = CallTree::build(trace.clone());
-    let late = tree.event(call(&tree, "late")).expect("an event");
-    assert!(trace.start(late) > tree.steps()[1].end, "it runs after its step");
-    let number = |name| tree.step(call(&tree, name)).map(|step| step.number);
-    assert_eq!((number("long"), number("late")), (Some(4), Some(5)));
-}
-
-#[test]
 fn annotations_are_intervals_and_no_calls() {
     let trace = read(TraceBuilder::cuda().thread("main", |t| {
         t.step(4, |t| t.annotation("Optimizer.step#SGD.step", |t| t.leaf("aten::add_")));

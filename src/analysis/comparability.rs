@@ -5,11 +5,12 @@
 //! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
 
+use super::Analysis;
 use super::robust::median;
-use super::{Analysis, Measure, Phase, Steps};
+use crate::program::{Measure, Phase, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
-use crate::tree::{CallKind, CallTree};
+use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// These say that the sides did not do the same work.
@@ -57,7 +58,7 @@ impl Comparability {
 impl Analysis {
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
-        self.derived.comparability.get_or_init(|| Comparability::of(self))
+        self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
     fn check_model(&self, notes: &mut Notes) {
@@ -243,9 +244,7 @@ fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
     instances.extend(tree.calls().filter(|&call| tree.is_module(call)).map(|call| tree.name(call)));
     let mut classes = BTreeMap::new();
     for name in instances {
-        let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
-        let class = name.rsplit_once('_').map_or(name, |(class, _)| class);
-        *classes.entry(class).or_default() += 1;
+        *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;
     }
     classes
 }

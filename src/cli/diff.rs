@@ -9,7 +9,7 @@ use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::analysis::{Account, AnalysisOptions, Categories};
+use tracetree::analysis::{AnalysisOptions, Categories};
 use tracetree::report::{summarise, write_markdown, write_summary};
 use tracetree::trace::Nanos;
 use tracetree::{ComparisonOptions, Error, ErrorKind, PerSide, Result};
@@ -91,12 +91,11 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    fn is_passed(self, account: &Account) -> bool {
+    fn is_passed(self, time: PerSide<Nanos>) -> bool {
         match self {
-            Limit::Time(most) => account.difference() > most,
+            Limit::Time(most) => time.difference() > most,
             Limit::Percent(percent) => {
-                let baseline = account.totals.baseline.time.0 as f64;
-                account.difference().0 as f64 > baseline * percent / 100.0
+                time.difference().0 as f64 > time.baseline.0 as f64 * percent / 100.0
             }
         }
     }
@@ -120,9 +119,9 @@ impl DiffArgs {
     }
 
     /// Whether the user asked to be told of such a result by exit code.
-    pub(super) fn is_failed(&self, account: &Account, points_of_difference: usize) -> bool {
+    pub(super) fn is_failed(&self, time: PerSide<Nanos>, points_of_difference: usize) -> bool {
         (self.exit_code && points_of_difference > 0)
-            || self.fail_on.is_some_and(|limit| limit.is_passed(account))
+            || self.fail_on.is_some_and(|limit| limit.is_passed(time))
     }
 }
 
@@ -163,7 +162,8 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
-    match args.is_failed(analysis.account(), analysis.diff().differences().len()) {
+    let time = analysis.account().totals.map(|totals| totals.time);
+    match args.is_failed(time, analysis.diff().differences().len()) {
         true => Ok(Outcome::Differences),
         false => Ok(Outcome::Done),
     }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use tracetree::ComparisonOptions;
-use tracetree::analysis::{Phase, Selection, StepRange, Thresholds};
+use tracetree::analysis::Thresholds;
+use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 
 #[derive(Args)]

@@ -6,7 +6,8 @@
 use super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
-use tracetree::analysis::{Analysis, Measure, Totals};
+use tracetree::analysis::{Analysis, Totals};
+use tracetree::program::Measure;
 use tracetree::report::{
     LargeDifference, Part, SideNote, SideSummary, Summary, Unit, evidence, largest_differences,
     one_line, times, verdict,

@@ -21,6 +21,7 @@ pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use uid_map::UidPair;
 
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -76,7 +77,7 @@ impl Relation {
 /// The comparison of two call trees.
 #[derive(Debug, Clone)]
 pub struct TraceDiff {
-    trees: PerSide<Arc<CallTree>>,
+    programs: PerSide<Program>,
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
@@ -129,7 +130,7 @@ impl TraceDiff {
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
         TraceDiff {
-            trees: owned,
+            programs: owned.map(Program::of),
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
@@ -140,12 +141,17 @@ impl TraceDiff {
 
     /// The tree of one side.
     pub fn tree(&self, side: Side) -> &Arc<CallTree> {
-        &self.trees[side]
+        self.programs[side].tree()
+    }
+
+    /// What the tree of one side does.
+    pub fn program(&self, side: Side) -> &Program {
+        &self.programs[side]
     }
 
     /// Both trees.
     pub fn trees(&self) -> PerSide<&CallTree> {
-        PerSide::from_fn(|side| &*self.trees[side])
+        self.programs.as_ref().map(|program| &**program.tree())
     }
 
     /// The partner of a call in the other trace.
@@ -160,7 +166,7 @@ impl TraceDiff {
 
     /// The nearest call at or above `call` that has a partner of the same key.
     pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = &self.trees[side];
+        let tree = self.tree(side);
         std::iter::once(call)
             .chain(tree.ancestors(call))
             .find(|&above| self.relation(side, above).is_common())
@@ -168,7 +174,7 @@ impl TraceDiff {
 
     /// The nearest *op* at or above `call` that has a partner of the same key.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = &self.trees[side];
+        let tree = self.tree(side);
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
             tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
         })
@@ -177,7 +183,7 @@ impl TraceDiff {
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
     pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'_, str> {
-        let tree = &self.trees[side];
+        let tree = self.tree(side);
         keys::normalise(tree.kind(call), tree.name(call))
     }
 
@@ -187,7 +193,7 @@ impl TraceDiff {
             return false;
         }
         let name = |side: Side, call| {
-            let tree = &self.trees[side];
+            let tree = self.tree(side);
             let name = tree.name(call);
             (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
         };

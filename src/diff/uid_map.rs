@@ -55,10 +55,11 @@ impl TraceDiff {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
-        let call = self.trees[side]
+        let call = self
+            .tree(side)
             .trace()
             .event_at(uid)
-            .and_then(|event| self.trees[side].call_of(event))?;
+            .and_then(|event| self.tree(side).call_of(event))?;
         let other = self.tree(side.other());
         other.event(self.partner(side, call)?).map(|event| other.trace().uid(event))
     }

@@ -41,7 +41,7 @@ fn cells(analysis: &Analysis, row: &CategoryRow, verdict: Verdict) -> Vec<String
     cells.extend(Side::BOTH.map(|side| percent(tally.total(side), account.totals[side].time)));
     cells.extend(delta_and_ratio(tally));
     cells.push(percent(tally.difference(), account.difference()));
-    cells.push(tally.presence().to_owned());
+    cells.push(tally.presence().label().to_owned());
     cells.push(verdict.label().to_owned());
     cells
 }

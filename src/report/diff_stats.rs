@@ -58,9 +58,9 @@ fn cells(analysis: &Analysis, row: &Row, id: usize) -> Vec<String> {
     cells.extend(Side::BOTH.map(|side| row.host_self_time[side].to_string()));
     cells.push(row.difference().to_string());
     cells.push(optional_ratio(row.ratio()));
-    cells.push(row.presence().to_owned());
+    cells.push(row.presence().label().to_owned());
     cells.push(analysis.row_category(row).to_owned());
-    cells.push(optional(analysis.step_of(row)));
+    cells.push(optional(analysis.step_of(row).map(|step| step.0)));
     cells.push(analysis.module_of(row).to_owned());
     cells.push(analysis.lowest_common_name(row).to_owned());
     cells.push(optional(row.lowest_common.map(|id| id.index())));

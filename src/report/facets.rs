@@ -3,10 +3,11 @@
 //! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
 //! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
 
-use crate::analysis::{Analysis, LayerPairs, Phase, PlacePair, Row};
+use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::CallId;
+use crate::tree::{CallId, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -170,27 +171,7 @@ fn module_classes<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(|side, call| {
         let tree = analysis.tree(side);
         let name = tree.module(call).map_or("", |module| tree.name(module));
-        let text = class_of(name.strip_prefix("nn.Module: ").unwrap_or(name)).to_owned();
+        let text = ModuleName::class_or_name(name).to_owned();
         Value { rank: usize::from(text.is_empty()), text }
     })
-}
-
-/// A module without the number of its instance: `Linear_12` is a `Linear`.
-fn class_of(module: &str) -> &str {
-    match module.rsplit_once('_') {
-        Some((class, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => class,
-        Some(_) | None => module,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instances_of_a_module_have_one_class() {
-        assert_eq!(class_of("Linear_12"), "Linear");
-        assert_eq!(class_of("my_layer"), "my_layer");
-        assert_eq!(class_of("Linear"), "Linear");
-    }
 }

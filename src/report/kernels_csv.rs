@@ -60,7 +60,7 @@ fn cells(analysis: &Analysis, row: &KernelRow, verdict: Verdict) -> Vec<String> 
     cells.extend(extreme(Tally::max));
     cells.extend(Side::BOTH.map(|side| micros(tally.median_us(side))));
     cells.extend(delta_and_ratio(tally));
-    cells.push(tally.presence().to_owned());
+    cells.push(tally.presence().label().to_owned());
     cells.push(verdict.label().to_owned());
     let stacks = analysis.stacks(&tally.events);
     cells.extend(Side::BOTH.map(|side| super::stacks_json::cell(&stacks[side])));

@@ -1,9 +1,9 @@
 //! `layers.csv`: a row per layer and phase, and rows for what stands around the layers.
 
 use super::csv_table::{CsvTable, optional_ratio};
-use super::figure_cells::{presence, verdict_cells};
+use super::figure_cells::verdict_cells;
 use crate::analysis::{Analysis, PlacePair};
-use crate::side::Side;
+use crate::side::{Presence, Side};
 use std::io::{self, Write};
 
 const COLUMNS: [&str; 19] = [
@@ -42,7 +42,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
             pairs.instance(row.place, Side::Baseline),
             pairs.instance(row.place, Side::Candidate),
             row.phase.label(),
-            presence(row.events),
+            Presence::of(row.events).label(),
             &row.events.baseline.to_string(),
             &row.events.candidate.to_string(),
             &row.time.baseline.to_string(),

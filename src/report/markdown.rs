@@ -260,7 +260,7 @@ fn rows(analysis: &Analysis, unit: Unit) -> String {
             unit.label(),
             unit.show(row.time.candidate),
             unit.label(),
-            row.presence(),
+            row.presence().label(),
         );
         for line in [module_line(analysis, row), shape_line(analysis, row)].into_iter().flatten() {
             let _ = writeln!(text, "  - {line}");

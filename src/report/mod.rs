@@ -6,7 +6,7 @@
 //! the target that are not part of a report are left alone.
 
 mod categories_csv;
-mod csv_table;
+pub(crate) mod csv_table;
 mod diff_stats;
 mod emit;
 mod facets;
@@ -29,7 +29,6 @@ mod op_map;
 mod perfetto;
 mod phase_table;
 mod prune;
-mod rank_table;
 mod same_kernels_csv;
 mod stack_tree;
 mod stacks_json;
@@ -51,7 +50,7 @@ pub use info::{
 };
 pub use labels::node_name;
 pub use largest::{LargeDifference, Part, largest_differences};
-pub use rank_table::{RankRow, write_rank_json, write_rank_table, write_ranks};
+pub(crate) use summary::write_json;
 pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
 };

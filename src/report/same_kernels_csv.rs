@@ -55,6 +55,6 @@ fn row<W: Write>(
     cells.extend(means(tally));
     cells.extend(delta_and_ratio(tally));
     cells.push(optional_ratio(tally.mean_ratio()));
-    cells.extend([tally.presence().to_owned(), verdict.to_owned()]);
+    cells.extend([tally.presence().label().to_owned(), verdict.to_owned()]);
     table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())
 }

@@ -2,7 +2,7 @@
 
 use super::largest::{LargeDifference, largest_differences};
 use super::verdict_summary::{self, VerdictSummary};
-use crate::analysis::{Analysis, Comparability, Totals, ratio};
+use crate::analysis::{Analysis, Comparability, Totals};
 use crate::side::Side;
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -186,7 +186,7 @@ fn largest(analysis: &Analysis) -> Vec<NameDifference> {
 
 fn name_difference(group: LargeDifference) -> NameDifference {
     NameDifference {
-        ratio: ratio(group.time),
+        ratio: group.time.ratio(),
         difference_us: group.difference().as_micros(),
         name: group.name,
         below: group.below,
@@ -213,7 +213,7 @@ pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes a value as indented JSON with a line end.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }

@@ -2,7 +2,8 @@
 
 use super::figures::{Unit, percent, times};
 use super::verdict_summary::VerdictSummary;
-use crate::analysis::{Analysis, Measure};
+use crate::analysis::Analysis;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 

@@ -3,7 +3,7 @@
 
 use super::csv_table::{CsvTable, optional_ratio};
 use super::figure_cells::verdict_cells;
-use crate::analysis::{Analysis, Judgement, Repeats, Site, ratio};
+use crate::analysis::{Analysis, Judgement, Repeats, Site};
 use crate::side::Side;
 use std::io::{self, Write};
 
@@ -62,7 +62,7 @@ fn times(site: &Site) -> [String; 4] {
         site.time.baseline.to_string(),
         site.time.candidate.to_string(),
         (site.time.candidate - site.time.baseline).to_string(),
-        optional_ratio(ratio(site.time)),
+        optional_ratio(site.time.ratio()),
     ]
 }
 

@@ -16,13 +16,13 @@
 mod backward;
 mod launches;
 mod links;
+mod module_name;
 mod nest;
 mod options;
-mod steps;
 
 pub use links::{LinkGraph, LinkKind};
+pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
-pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
 use std::sync::Arc;
@@ -89,7 +89,6 @@ pub struct CallTree {
     gpu_before: Vec<u32>,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
-    steps: Vec<Step>,
     notes: Notes,
 }
 
@@ -134,7 +133,6 @@ impl CallTree {
             parents,
             ends,
             calls,
-            steps: steps::find(&trace),
             notes,
             trace,
         };
@@ -329,24 +327,6 @@ impl CallTree {
 
     /// Whether the call is a frame of an `nn.Module`.
     pub fn is_module(&self, call: CallId) -> bool {
-        self.kind(call) == CallKind::Frame && self.name(call).starts_with("nn.Module: ")
-    }
-
-    /// The recorded steps (`ProfilerStep#N`), by start.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
-    }
-
-    /// The step in which a call was made; for a GPU event the step in which it was *launched*.
-    pub fn step(&self, call: CallId) -> Option<&Step> {
-        let call = match self.kind(call) {
-            CallKind::Gpu => self.launch(call)?,
-            CallKind::Thread
-            | CallKind::Unlinked
-            | CallKind::Frame
-            | CallKind::Op
-            | CallKind::Runtime => call,
-        };
-        steps::at(&self.steps, self.trace.start(self.event(call)?))
+        self.kind(call) == CallKind::Frame && ModuleName::of(self.name(call)).is_some()
     }
 }

@@ -58,8 +58,8 @@ fn cells(analysis: &Analysis, row: &Row) -> [String; 8] {
         row.time.candidate.to_string(),
         row.busy.baseline.to_string(),
         row.busy.candidate.to_string(),
-        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.to_string()),
-        row.presence().to_owned(),
+        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.0.to_string()),
+        row.presence().label().to_owned(),
         analysis.lowest_common_name(row).to_owned(),
     ]
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::Category;
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, ModuleName};
 use std::collections::BTreeMap;
 
 /// A common node with kernels on both sides, or one stretch of what differs below it.
@@ -196,7 +196,7 @@ impl Paths<'_> {
             diff.plain_name(Side::Baseline, baseline),
             diff.plain_name(Side::Candidate, candidate),
         ]
-        .map(|name| name.strip_prefix("nn.Module: ").unwrap_or(&name).to_owned());
+        .map(|name| ModuleName::instance_or_name(&name).to_owned());
         match &names {
             [a, b] if a == b => Some(a.clone()),
             _ => None,

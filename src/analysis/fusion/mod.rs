@@ -18,8 +18,9 @@ mod instances;
 
 pub use explain::Evidence;
 
-use super::{Analysis, Measure};
+use super::Analysis;
 use crate::diff::MergedId;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use instances::Instance;

@@ -5,7 +5,8 @@
 //! the place of rows there: one row holds the whole graph.
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::{Analysis, Phase};
+use crate::analysis::Analysis;
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;

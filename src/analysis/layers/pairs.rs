@@ -4,8 +4,8 @@
 //! the alignment pairs no call of two stacks (a graph replay on two platforms has no common kernel
 //! name), stacks of one class pair, and their layers by position.
 
-use super::{LayerId, LayerPlace, Layers, StackKind};
 use crate::analysis::Analysis;
+use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -177,7 +177,7 @@ fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
     }
     let mut pairs = strongest_first(&sums);
     for (a, stack) in layers.baseline.stacks().iter().enumerate() {
-        let free = |&(b, other): &(usize, &super::Stack)| {
+        let free = |&(b, other): &(usize, &Stack)| {
             !pairs.iter().any(|&(x, y)| x == a as u32 || y == b as u32)
                 && other.kind == stack.kind
                 && (stack.kind == StackKind::Graph || other.class == stack.class)

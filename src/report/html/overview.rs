@@ -1,6 +1,7 @@
 //! Inputs, totals and the account → what the head of the page shows without any script.
 
-use crate::analysis::{Analysis, Measure, Row, RowKind, Totals};
+use crate::analysis::{Analysis, Row, RowKind, Totals};
+use crate::program::Measure;
 use crate::report::figures::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};

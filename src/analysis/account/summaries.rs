@@ -1,6 +1,7 @@
 //! Rows grouped: by name, by name and arguments, and what each lowest common op became on each side.
 
-use super::{Analysis, Row};
+use super::Row;
+use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ pub struct NameSummary {
 impl NameSummary {
     /// Candidate / baseline of the sums; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        super::account::ratio(self.time)
+        self.time.ratio()
     }
 }
 

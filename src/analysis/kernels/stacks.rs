@@ -6,9 +6,9 @@
 //!
 //! Two stacks are one if they differ in addresses of objects and numbers of module instances only.
 
-use super::Analysis;
+use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -70,11 +70,8 @@ fn frames(tree: &CallTree, call: CallId) -> Vec<&str> {
 /// A frame's name without the number of the module instance and the address of an object: stacks
 /// that differ in nothing else are one. Line numbers stay: they are another place.
 fn lasting_name(name: &str) -> &str {
-    if name.starts_with("nn.Module: ") {
-        let stem = name.rsplit_once('_');
-        return stem
-            .filter(|(_, number)| number.parse::<u64>().is_ok())
-            .map_or(name, |(stem, _)| stem);
+    if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
+        return &name[..name.len() - number.len() - "_".len()];
     }
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }

@@ -6,9 +6,9 @@
 //! is each further one that is not nested with a chosen one and has a fair share of time.
 
 use super::{Layer, Stack, StackKind, periods};
-use crate::analysis::Measure;
+use crate::program::Measure;
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
 /// A further stack has at least one part in this many of the first one's time.
@@ -81,26 +81,13 @@ struct Group<'t> {
 
 impl Group<'_> {
     fn into_stack(self, tree: &CallTree) -> Found {
-        let instance = |name: &&str| Layer { instance: short(name).to_owned() };
+        let instance =
+            |name: &&str| Layer { instance: ModuleName::instance_or_name(name).to_owned() };
         let class = self.class.to_owned();
         let layers = self.instances.iter().map(instance).collect();
         let mut members = self.calls;
         members.sort_by_key(|&(layer, call)| (layer, start(tree, call), call));
         Found { stack: Stack { kind: StackKind::Modules, class, layers }, members }
-    }
-}
-
-/// `nn.Module: BertLayer_3` → `BertLayer_3`.
-fn short(name: &str) -> &str {
-    name.strip_prefix("nn.Module: ").unwrap_or(name)
-}
-
-/// `nn.Module: BertLayer_3` → `BertLayer`.
-fn class(name: &str) -> &str {
-    let name = short(name);
-    match name.rsplit_once('_') {
-        Some((class, number)) if number.bytes().all(|b| b.is_ascii_digit()) => class,
-        _ => name,
     }
 }
 
@@ -122,7 +109,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
         let name = tree.name(call);
         let (at, layer) = *of_instances.entry(name).or_insert_with(|| {
             let above = tree.ancestors(call).find(|&above| tree.is_module(above));
-            let key = (above.map_or("", |above| tree.name(above)), class(name));
+            let key = (above.map_or("", |above| tree.name(above)), ModuleName::class_or_name(name));
             let at = *of_keys.entry(key).or_insert_with(|| {
                 groups.push(Group::empty(key.1));
                 groups.len() - 1
@@ -207,7 +194,7 @@ impl Found {
 }
 
 /// Whether a call is the launch of a captured graph.
-pub(in crate::analysis) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
+pub(crate) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Runtime
         && tree.is_gpu_path(call)
         && tree.name(call).contains("GraphLaunch")

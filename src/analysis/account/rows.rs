@@ -9,11 +9,10 @@
 //! no launch in the trace                       its kernel's name
 //! ```
 
-use super::account::{Measure, ratio};
-use super::intervals::busy_time;
 use crate::diff::{MergedId, TraceDiff};
-use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::program::Measure;
+use crate::side::{PerSide, Presence, Side};
+use crate::trace::{Nanos, busy_time};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 
@@ -61,16 +60,12 @@ impl Row {
 
     /// Candidate / baseline; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        ratio(self.time)
+        self.time.ratio()
     }
 
-    /// `both`, `trace1_only` or `trace2_only`, by which side has accounted events.
-    pub fn presence(&self) -> &'static str {
-        match (self.events.baseline.is_empty(), self.events.candidate.is_empty()) {
-            (false, true) => "trace1_only",
-            (true, false) => "trace2_only",
-            (false, false) | (true, true) => "both",
-        }
+    /// Which side has accounted events.
+    pub fn presence(&self) -> Presence {
+        Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }
 }
 
@@ -82,7 +77,10 @@ enum RowKey<'t> {
 }
 
 /// The rows in the order of the merged tree, and the row of each accounted call by its slot.
-pub(super) fn assign(diff: &TraceDiff, measure: Measure) -> (Vec<Row>, PerSide<Vec<u32>>) {
+pub(in crate::analysis) fn assign(
+    diff: &TraceDiff,
+    measure: Measure,
+) -> (Vec<Row>, PerSide<Vec<u32>>) {
     let mut rows: Vec<Row> = Vec::new();
     let mut ids: FxHashMap<RowKey<'_>, usize> = FxHashMap::default();
     let mut row_of = PerSide::from_fn(|side| vec![u32::MAX; measure.slots(diff.tree(side))]);

@@ -1,6 +1,13 @@
 //! The accounted events → groups: by kind of work and phase, and by kernel under its op.
 
-use super::{Analysis, Category, CategoryId, Judgement, Phase, Row, Tally};
+mod same_kernels;
+mod stacks;
+
+pub use same_kernels::{SameKernelRow, SameKernels};
+pub use stacks::PythonStack;
+
+use super::{Analysis, Category, CategoryId, Judgement, Row, Tally};
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;

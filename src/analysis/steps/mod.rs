@@ -1,13 +1,13 @@
 //! [`Analysis`] → the figures of each step and each phase, both sides: GPU time, wall, busy, idle.
 
-use super::phases::{Phase, Phases};
-use super::steps::{StepId, Steps};
-use super::timeline::{self, Activity, Occupied};
-use super::verdict::Judgement;
-use super::{Analysis, Measure};
+mod timeline;
+
+use super::{Analysis, Judgement};
+use crate::program::{Measure, Phase, Phases, StepId, StepSpan, Steps, is_communication};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
+use timeline::{Activity, Occupied};
 
 /// What the accounted events of one group (a step, a phase) come to on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -152,7 +152,7 @@ impl Analysis {
         let group = |call: CallId| phases.phase(call) as usize;
         let mut figures = self.group_figures(side, steps, Phase::ALL.len(), group);
         for (at, figures) in figures.iter_mut().enumerate() {
-            let of_phase = |step: &&super::StepSpan| step.phase == Some(Phase::ALL[at]);
+            let of_phase = |step: &&StepSpan| step.phase == Some(Phase::ALL[at]);
             let tokens: Option<u64> =
                 steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
             figures.tokens = tokens.filter(|&tokens| tokens > 0);
@@ -261,30 +261,3 @@ fn activity(trace: &Trace, event: EventId) -> Activity {
         | Category::GpuUserAnnotation => Activity::Compute,
     }
 }
-
-/// Whether a kernel communicates with other ranks: it carries a collective's name, or its own name,
-/// template arguments left out, is one that NCCL, RCCL or an engine's own collectives have.
-pub fn is_communication(trace: &Trace, event: EventId) -> bool {
-    if trace.category(event) != Category::Kernel {
-        return false;
-    }
-    if trace.collectives().get(event).is_some() {
-        return true;
-    }
-    let name = trace.name(event).split(['<', '(']).next().unwrap_or_default().to_ascii_lowercase();
-    COLLECTIVES.iter().any(|word| name.contains(word))
-}
-
-/// What names of communication kernels hold, in lower case.
-const COLLECTIVES: [&str; 10] = [
-    "ncclkernel",
-    "nccldevkernel",
-    "cross_device_reduce",
-    "all_reduce",
-    "allreduce",
-    "all_gather",
-    "allgather",
-    "reduce_scatter",
-    "all_to_all",
-    "alltoall",
-];

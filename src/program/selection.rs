@@ -3,8 +3,9 @@
 //! The choice is made before two traces are compared, so that every table of the comparison is about
 //! the chosen work and adds up to it. Calls above the chosen ones stay, as far as they lead to them.
 
-use super::phases::{Phase, Phases};
-use super::steps::{StepId, Steps};
+use super::phase::Phase;
+use super::phases::Phases;
+use super::steps::{StepId, StepSpan, Steps};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{EventId, Trace};
 use crate::tree::{CallId, CallTree};
@@ -99,7 +100,7 @@ impl Selection {
         }
         let trace = tree.trace();
         let in_steps = |event: EventId| {
-            let started = |step: &(usize, &super::StepSpan)| {
+            let started = |step: &(usize, &StepSpan)| {
                 (step.1.start..step.1.end).contains(&trace.start(event))
             };
             let step = steps.spans().iter().enumerate().find(started);
