@@ -75,11 +75,3 @@ fn entry(analysis: &Analysis, name: String, events: &PerSide<Vec<CallId>>) -> En
 fn entries(stacks: Vec<PythonStack>) -> Vec<StackEntry> {
     stacks.into_iter().map(|PythonStack { count, frames }| StackEntry { count, frames }).collect()
 }
-
-/// The stacks as a JSON array for a cell of a table; empty where there are none.
-pub(super) fn cell(stacks: &[PythonStack]) -> String {
-    if stacks.is_empty() {
-        return String::new();
-    }
-    serde_json::to_string(&entries(stacks.to_vec())).expect("stacks are text and counts")
-}

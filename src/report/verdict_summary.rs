@@ -1,8 +1,8 @@
 //! The verdicts of a comparison → what `summary.json` and the terminal show of them.
 
 use crate::analysis::{Analysis, Site};
-use crate::side::PerSide;
-use crate::trace::Nanos;
+use crate::side::{PerSide, Side};
+use crate::trace::{Argument, Nanos};
 use serde::Serialize;
 
 /// How many changes are listed.
@@ -73,14 +73,15 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
 }
 
 fn change(analysis: &Analysis, site: &Site) -> Change {
-    let texts = analysis.argument_texts(&analysis.rows()[site.first_row]);
-    let shape = texts[..2].iter().find(|shape| !shape.is_empty());
+    let row = &analysis.rows()[site.first_row];
+    let shapes = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+    let shape = shapes.into_iter().find(|shape| !shape.is_empty());
     let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);
     Change {
         name: site.name.clone(),
         module_trace1: site.module.baseline.clone(),
         module_trace2: site.module.candidate.clone(),
-        input_shape: shape.map_or_else(String::new, |&shape| shape.to_owned()),
+        input_shape: shape.unwrap_or_default().to_owned(),
         verdict: site.judgement.verdict.label(),
         work: site.judgement.work.label(),
         kernel_us_trace1: baseline,

@@ -1,30 +1,12 @@
-//! `uid_map.csv`: every event of both trees exactly once, with its partner; written and read again.
+//! `uid_map.csv` of a report folder → the pairs that it lists.
 
-use super::csv_table::{CsvTable, push_uid, read_rows};
-use crate::analysis::Analysis;
+use super::csv::read_rows;
 use crate::diff::{Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
-use crate::side::PerSide;
 use crate::trace::Uid;
-use std::io::{self, Write};
 use std::path::Path;
 
 const FILE: &str = "uid_map.csv";
-
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = CsvTable::new(out, &["uid1", "uid2", "relation"])?;
-    let mut uids = PerSide::<String>::default();
-    for pair in analysis.diff().uid_map() {
-        for (text, uid) in
-            [(&mut uids.baseline, pair.baseline), (&mut uids.candidate, pair.candidate)]
-        {
-            text.clear();
-            push_uid(text, uid);
-        }
-        table.row(&[&uids.baseline, &uids.candidate, pair.relation.label()])?;
-    }
-    table.finish()
-}
 
 /// Reads the uid map of a report folder.
 ///
