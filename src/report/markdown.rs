@@ -1,11 +1,11 @@
 //! `report.md`: the result as GitHub shows it in an issue or a step summary, within its length limit.
 
-use super::facets;
-use super::figures::{Unit, one_line, shorten, times};
-use super::labels::node_name;
-use super::largest::largest_differences;
+use super::nodes::facets;
+use super::summary::largest_differences;
 use super::summary::{Summary, summarise};
-use super::verdict::{evidence, sentence};
+use super::text::node_name;
+use super::text::{Unit, one_line, shorten, times};
+use super::text::{evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};

@@ -8,46 +8,31 @@
 mod cell;
 mod csv;
 mod emit;
-mod facets;
-mod figures;
 mod flame;
 mod folder;
 mod html;
 mod info;
-mod labels;
-mod largest;
+mod json;
 mod markdown;
-mod merged_tree;
-mod op_map;
+mod nodes;
 mod perfetto;
-mod prune;
 mod read_uid_map;
-mod rows_json;
-mod stack_tree;
-mod stacks_json;
 mod summary;
-mod sums;
-
-mod verdict;
-mod verdict_summary;
+mod text;
 mod xlsx;
 
 pub use csv::write_csv;
 pub use emit::{Emit, ReportOptions};
-pub use figures::{Unit, one_line, percent, shorten, times};
 pub use info::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
-pub use labels::node_name;
-pub use largest::{LargeDifference, Part, largest_differences};
+pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;
-pub use rows_json::write_rows_json;
-pub(crate) use summary::write_json;
 pub use summary::{
-    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
+    Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote, SideSummary, Summary,
+    VerdictSummary, largest_differences, summarise, write_summary,
 };
-pub use verdict::{evidence, sentence as verdict};
-pub use verdict_summary::{Change, VerdictSummary};
+pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -92,10 +77,10 @@ impl ReportFile {
 /// What every report has besides the tables. The merged tree takes longest and comes first.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |analysis, _, out| {
-        merged_tree::write(analysis, out)
+        text::merged_tree::write(analysis, out)
     }),
-    ReportFile::Other("stacks.json", |analysis, _, out| stacks_json::write(analysis, out)),
-    ReportFile::Other("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
+    ReportFile::Other("stacks.json", |analysis, _, out| json::stacks::write(analysis, out)),
+    ReportFile::Other("cpu_op_map.json", |analysis, _, out| json::op_map::write(analysis, out)),
     ReportFile::Other("summary.json", |analysis, _, out| summary::write(analysis, out)),
 ];
 
@@ -172,7 +157,7 @@ impl Report {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    merged_tree::write(analysis, out)
+    text::merged_tree::write(analysis, out)
 }
 
 /// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.

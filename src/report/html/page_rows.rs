@@ -4,7 +4,7 @@ use super::data::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
-use crate::report::facets::Facet;
+use crate::report::nodes::facets::Facet;
 use crate::side::Side;
 use crate::trace::{Argument, Nanos};
 use rustc_hash::FxHashMap;

@@ -2,9 +2,9 @@
 
 use super::sheet::Sheet;
 use crate::analysis::Analysis;
-use crate::report::figures::{one_line, shorten};
 use crate::report::summary::{SideSummary, Summary, summarise};
-use crate::report::verdict::sentence;
+use crate::report::text::sentence;
+use crate::report::text::{one_line, shorten};
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 type Pick = fn(&SideSummary) -> f64;

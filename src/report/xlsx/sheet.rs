@@ -1,7 +1,7 @@
 //! One table → one sheet with typed cells, a frozen header, filters and colours.
 
 use crate::report::cell::push_cell;
-use crate::report::figures::{one_line, shorten};
+use crate::report::text::{one_line, shorten};
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 use rust_xlsxwriter::{
     ConditionalFormatCell, ConditionalFormatCellRule, Format, FormatAlign, Worksheet, XlsxError,

@@ -1,7 +1,12 @@
 //! `summary.json`: inputs, totals, the account, notes and the largest differences.
 
-use super::largest::{LargeDifference, largest_differences};
-use super::verdict_summary::{self, VerdictSummary};
+mod largest;
+mod verdict;
+
+pub use largest::{LargeDifference, Part, largest_differences};
+pub use verdict::{Change, VerdictSummary};
+
+use super::json::write_json;
 use crate::analysis::{Analysis, Comparability, Totals};
 use crate::side::Side;
 use crate::trace::{Nanos, Note};
@@ -135,7 +140,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
         account_is_exact: account.is_exact(),
         points_of_difference: analysis.diff().differences().len() as u64,
         comparable: checks.is_comparable(),
-        verdict: verdict_summary::summarise(analysis),
+        verdict: verdict::summarise(analysis),
         notes: notes(analysis, checks),
         largest_differences: largest(analysis),
     }
@@ -210,10 +215,4 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
 /// If `out` cannot be written to.
 pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     write_json(summary, out)
-}
-
-/// Writes a value as indented JSON with a line end.
-pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    out.write_all(b"\n")
 }

@@ -1,9 +1,9 @@
 //! [`Analysis`] → one sentence: what happened to the time as a whole.
 
 use super::figures::{Unit, percent, times};
-use super::verdict_summary::VerdictSummary;
 use crate::analysis::Analysis;
 use crate::program::Measure;
+use crate::report::summary::VerdictSummary;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 

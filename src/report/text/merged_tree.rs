@@ -14,7 +14,7 @@ use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
 use crate::side::Side;
 use std::io::{self, Write};
 
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     // What stands before the name of a node: a piece for each node above it.

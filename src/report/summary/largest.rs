@@ -1,9 +1,9 @@
 //! [`Analysis`] → where the time differs most: rows of one name at one lowest common node together,
 //! with what the calls below became.
 
-use super::labels::node_name;
 use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
+use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;

@@ -12,27 +12,27 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A property by which rows and events fall into a few groups.
-pub(super) struct Facet {
+pub(in crate::report) struct Facet {
     /// The name in links and scripts.
-    pub(super) key: &'static str,
+    pub(in crate::report) key: &'static str,
     /// The name for people.
-    pub(super) title: &'static str,
+    pub(in crate::report) title: &'static str,
     /// The value of each row, as a position in `texts`.
-    pub(super) values: Vec<u32>,
+    pub(in crate::report) values: Vec<u32>,
     /// The distinct values of rows; empty for rows that have none.
-    pub(super) texts: Vec<String>,
+    pub(in crate::report) texts: Vec<String>,
     /// The accounted events by value; they add up to the account.
-    pub(super) groups: Vec<Group>,
+    pub(in crate::report) groups: Vec<Group>,
 }
 
 /// All accounted events of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Group {
+pub(in crate::report) struct Group {
     /// The value; empty where the events have none.
-    pub(super) value: String,
+    pub(in crate::report) value: String,
     /// Accounted events of both sides.
-    pub(super) events: u64,
-    pub(super) time: PerSide<Nanos>,
+    pub(in crate::report) events: u64,
+    pub(in crate::report) time: PerSide<Nanos>,
 }
 
 /// A value of a facet. Values sort by rank, those of one rank by their time.
@@ -58,7 +58,7 @@ const RECIPES: [Recipe; 5] = [
 ];
 
 /// The facets by which the events of an analysis have at least two values.
-pub(super) fn of(analysis: &Analysis) -> Vec<Facet> {
+pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
     RECIPES
         .iter()
         .map(|&Recipe(key, title, recipe)| {

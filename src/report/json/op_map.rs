@@ -27,7 +27,7 @@ struct Named {
     time_us: f64,
 }
 
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let map: BTreeMap<String, Entry> = analysis
         .lowerings()
         .into_iter()
@@ -40,7 +40,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
             (name, entry)
         })
         .collect();
-    super::summary::write_json(&map, out)
+    super::write_json(&map, out)
 }
 
 fn side_entry(side: &LoweringSide) -> SideEntry {

@@ -9,18 +9,18 @@ use crate::trace::Nanos;
 ///
 /// A pair stands below the deeper of the two nodes above it, so that the time below a node can
 /// differ from the time below its call. The roots of each side add up to its total, exactly.
-pub(super) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
+pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| add_up(analysis, |node| own_time(analysis, side, node)))
 }
 
 /// The times of both sides together.
-pub(super) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
+pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let own = |node| Side::BOTH.map(|side| own_time(analysis, side, node)).into_iter().sum();
     add_up(analysis, own)
 }
 
 /// Accounted time of a node itself.
-pub(super) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
+pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
     node.call(side)
         .filter(|&call| analysis.row_index(side, call).is_some())
         .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 /// For each node of the merged tree, whether it is among the `most` that matter: those with the most
 /// time below, then those with a difference below. Both only grow on the way up and ties go to the
 /// lower id, so that whatever is kept, the nodes above it are too.
-pub(super) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
+pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {
         return vec![true; merged.len()];

@@ -36,13 +36,13 @@ struct StackEntry {
     frames: Vec<String>,
 }
 
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let limit = analysis.options().stacks;
     let stacks = match limit {
         0 => Stacks { limit, ops: Vec::new(), kernels: Vec::new() },
         _ => Stacks { limit, ops: ops(analysis), kernels: kernels(analysis) },
     };
-    super::summary::write_json(&stacks, out)
+    super::write_json(&stacks, out)
 }
 
 /// An entry for each row of `kernels.csv`, in its order.

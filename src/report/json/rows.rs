@@ -1,6 +1,6 @@
 //! A table → JSON: a list with an object for each row.
 
-use super::cell::push_cell;
+use crate::report::cell::push_cell;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
