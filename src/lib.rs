@@ -65,10 +65,18 @@
 //! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]). What is odd
 //! about the data is counted in notes; an [`Error`] names the file, the place in it and what to do.
 //!
-//! [`model`] stands beside the line: it compares the predicted trace of a performance model with a
-//! measured kernel profile.
+//! The module `model` stands beside the line: it compares the predicted trace of a performance model
+//! with a measured kernel profile.
 //!
-//! The command line is the feature `cli`, on by default; without it clap is not compiled.
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `html` | `report.html` |
+//! | `xlsx` | `report.xlsx` |
+//! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
+//! | `model` | the module `model` |
+//! | `cli` | the command `tracetree`, with all of these; on by default |
 
 pub mod analysis;
 mod cancel;
@@ -76,6 +84,7 @@ mod comparison;
 pub mod diff;
 pub mod error;
 pub mod fleet;
+#[cfg(feature = "model")]
 pub mod model;
 pub mod program;
 pub mod report;

@@ -53,7 +53,7 @@ impl EmitName {
             EmitName::Xlsx => &[Emit::Xlsx],
             EmitName::Svg => &[Emit::Flamegraph],
             EmitName::Perfetto => &[Emit::Perfetto],
-            EmitName::All => &Emit::ALL,
+            EmitName::All => Emit::ALL,
             EmitName::None => &[],
         }
     }

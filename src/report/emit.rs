@@ -1,34 +1,50 @@
 //! What the user asks for besides the tables: formats of the report, by name.
 
+use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
 
 /// A format of the report besides the tables, which are always written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Emit {
     /// `report.html`: one page to look at.
+    #[cfg(feature = "html")]
     Html,
     /// `report.md`: for an issue or a step summary.
     Markdown,
     /// `report.xlsx`: a workbook with a sheet for each table.
+    #[cfg(feature = "xlsx")]
     Xlsx,
     /// `flamegraph.svg` and `folded.txt`.
+    #[cfg(feature = "flamegraph")]
     Flamegraph,
     /// `perfetto.json.gz`: both traces as one.
     Perfetto,
 }
 
 impl Emit {
-    /// All formats.
-    pub const ALL: [Emit; 5] =
-        [Emit::Html, Emit::Markdown, Emit::Xlsx, Emit::Flamegraph, Emit::Perfetto];
+    /// All formats that this build writes.
+    pub const ALL: &[Emit] = &[
+        #[cfg(feature = "html")]
+        Emit::Html,
+        Emit::Markdown,
+        #[cfg(feature = "xlsx")]
+        Emit::Xlsx,
+        #[cfg(feature = "flamegraph")]
+        Emit::Flamegraph,
+        Emit::Perfetto,
+    ];
 
     /// The name on the command line: `html`, `md`, `xlsx`, `svg`, `perfetto`.
     pub fn label(self) -> &'static str {
         match self {
+            #[cfg(feature = "html")]
             Emit::Html => "html",
             Emit::Markdown => "md",
+            #[cfg(feature = "xlsx")]
             Emit::Xlsx => "xlsx",
+            #[cfg(feature = "flamegraph")]
             Emit::Flamegraph => "svg",
             Emit::Perfetto => "perfetto",
         }
@@ -42,12 +58,13 @@ impl fmt::Display for Emit {
 }
 
 impl FromStr for Emit {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Emit, String> {
-        Emit::ALL.into_iter().find(|emit| emit.label() == text).ok_or_else(|| {
+    fn from_str(text: &str) -> Result<Emit> {
+        Emit::ALL.iter().copied().find(|emit| emit.label() == text).ok_or_else(|| {
             let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
-            format!("`{text}` is no format of the report; known are {}", known.join(", "))
+            let message = format!("is no format of the report; known are {}", known.join(", "));
+            Error::new(ErrorKind::Usage, text, message)
         })
     }
 }
@@ -64,6 +81,11 @@ pub struct ReportOptions {
 impl Default for ReportOptions {
     /// A page and a text to paste; 200,000 nodes where a Perfetto file is asked for.
     fn default() -> ReportOptions {
-        ReportOptions { emits: vec![Emit::Html, Emit::Markdown], perfetto_slices: 200_000 }
+        let emits = vec![
+            #[cfg(feature = "html")]
+            Emit::Html,
+            Emit::Markdown,
+        ];
+        ReportOptions { emits, perfetto_slices: 200_000 }
     }
 }

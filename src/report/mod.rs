@@ -8,8 +8,10 @@
 mod cell;
 mod csv;
 mod emit;
+#[cfg(feature = "flamegraph")]
 mod flame;
 mod folder;
+#[cfg(feature = "html")]
 mod html;
 mod info;
 mod json;
@@ -19,6 +21,7 @@ mod perfetto;
 mod read_uid_map;
 mod summary;
 mod text;
+#[cfg(feature = "xlsx")]
 mod xlsx;
 
 pub use csv::write_csv;
@@ -88,11 +91,14 @@ const ALWAYS: [ReportFile; 4] = [
 fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
+        #[cfg(feature = "html")]
         Emit::Html => vec![Other("report.html", |analysis, _, out| html::write(analysis, out))],
         Emit::Markdown => vec![Other("report.md", |analysis, _, out| {
             markdown::write(analysis, markdown::NAMES, out)
         })],
+        #[cfg(feature = "xlsx")]
         Emit::Xlsx => vec![Other("report.xlsx", |analysis, _, out| xlsx::write(analysis, out))],
+        #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
             Other("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
             Other("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
@@ -141,7 +147,7 @@ impl Report {
     /// # Errors
     /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
-        let wanted = Emit::ALL.into_iter().filter(|emit| self.options.emits.contains(emit));
+        let wanted = Emit::ALL.iter().copied().filter(|emit| self.options.emits.contains(emit));
         // What takes longest comes first, so that no thread waits for it in the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
