@@ -24,7 +24,9 @@ pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernel
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
-pub use verdict::{Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work};
+pub use verdict::{
+    Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
+};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
