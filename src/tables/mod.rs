@@ -25,6 +25,7 @@ mod verdicts;
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
 use crate::analysis::Analysis;
+use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -146,14 +147,14 @@ impl fmt::Display for TableKind {
 }
 
 impl FromStr for TableKind {
-    type Err = crate::Error;
+    type Err = Error;
 
     /// Reads the name of a table.
-    fn from_str(name: &str) -> Result<TableKind, crate::Error> {
+    fn from_str(name: &str) -> Result<TableKind> {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
             let message = format!("`{name}` is no table");
-            crate::Error::new(crate::ErrorKind::Usage, name, message)
+            Error::new(ErrorKind::Usage, name, message)
                 .remedy(format!("known are {known}"))
         })
     }
