@@ -12,7 +12,8 @@
 
 use crate::analysis::robust::median;
 use crate::program::is_communication;
-use crate::trace::{Category, Nanos, Trace};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
 /// The collectives of one rank: for each kind the durations, in order of start.
@@ -36,11 +37,13 @@ pub struct CollectiveWait {
 
 impl Collectives {
     /// The communication kernels of a trace.
-    pub fn of(trace: &Trace) -> Collectives {
-        let mut kernels: Vec<_> = trace
-            .events()
-            .filter(|&event| trace.category(event) == Category::Kernel)
-            .filter(|&event| is_communication(trace, event))
+    pub fn of(tree: &CallTree) -> Collectives {
+        let trace = tree.trace();
+        let is_gpu = |call: CallId| tree.kind(call) == CallKind::Gpu;
+        let mut kernels: Vec<_> = tree
+            .calls()
+            .filter(|&call| is_gpu(call) && is_communication(tree, call))
+            .filter_map(|call| tree.event(call))
             .collect();
         kernels.sort_by_key(|&event| (trace.start(event), event));
         let mut durations: BTreeMap<String, Vec<Nanos>> = BTreeMap::new();

@@ -109,7 +109,7 @@ fn compare_pair(
     let analysis = comparison.analysis();
     Ok(Compared {
         account: *analysis.account(),
-        collectives: PerSide::from_fn(|side| Collectives::of(comparison.trace(side))),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
         points: comparison.diff().differences().len(),
         is_comparable: analysis.comparability().is_comparable(),
     })

@@ -8,11 +8,11 @@
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what a trace accounts | [`Measure`] |
-//! | whether a kernel communicates | [`is_communication`] |
+//! | whether a call communicates | `is_communication` |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
-mod communication;
+pub(crate) mod communication;
 mod info;
 mod layers;
 mod measure;
@@ -23,7 +23,7 @@ mod selection;
 mod steps;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
-pub use communication::is_communication;
+pub(crate) use communication::is_communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use measure::Measure;

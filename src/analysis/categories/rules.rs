@@ -30,6 +30,10 @@ struct CategoryEntry {
     #[serde(default)]
     fused: Vec<String>,
     #[serde(default)]
+    fused_only: Vec<String>,
+    #[serde(default)]
+    templates: Vec<String>,
+    #[serde(default)]
     replaces: Vec<String>,
 }
 
@@ -58,15 +62,63 @@ pub(super) enum NameKind {
     Module,
     /// A kernel's stem.
     Kernel,
-    /// A kernel that a compiler fused, named after the ops in it.
+    /// A pointwise or reducing kernel that a compiler made, named after the ops in it.
     Fused,
+    /// The same, where nothing else may stand in its list of ops.
+    FusedOnly,
+    /// A kernel that a compiler made from a template: matrix products, convolutions, attention.
+    Template,
+}
+
+/// Number of [`NameKind`]s.
+const KINDS: usize = 7;
+
+/// Before a pattern that is a whole name: `=_fwd_kernel`.
+const WHOLE: char = '=';
+
+/// What a name must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    words: Words,
+    /// Whether the name must hold nothing else.
+    extent: Extent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Part,
+    Whole,
+}
+
+impl Pattern {
+    fn of(text: &str) -> Pattern {
+        match text.strip_prefix(WHOLE) {
+            Some(name) => Pattern { words: Words::of(name), extent: Extent::Whole },
+            None => Pattern { words: Words::of(text), extent: Extent::Part },
+        }
+    }
+
+    fn matches(&self, kind: NameKind, name: &Words) -> bool {
+        match (kind, self.extent) {
+            (_, Extent::Whole) => *name == self.words,
+            (NameKind::Fused | NameKind::Template, Extent::Part) => name.contain_all(&self.words),
+            (
+                NameKind::Event
+                | NameKind::Op
+                | NameKind::Module
+                | NameKind::Kernel
+                | NameKind::FusedOnly,
+                Extent::Part,
+            ) => name.contain(&self.words),
+        }
+    }
 }
 
 /// One category of a rule file.
 #[derive(Debug, Clone)]
 struct Rule {
     category: usize,
-    patterns: [Vec<Words>; 5],
+    patterns: [Vec<Pattern>; KINDS],
 }
 
 /// A rule set: categories in the order of precedence, the user's patterns before the built-in ones.
@@ -106,10 +158,18 @@ impl Rules {
         if self.categories.iter().any(|category| category.name == entry.name) {
             return Err(format!("the category `{}` stands in the file twice", entry.name));
         }
-        let lists = [entry.events, entry.ops, entry.modules, entry.kernels, entry.fused];
+        let lists = [
+            entry.events,
+            entry.ops,
+            entry.modules,
+            entry.kernels,
+            entry.fused,
+            entry.fused_only,
+            entry.templates,
+        ];
         let patterns =
-            lists.map(|list| list.iter().map(|text| Words::of(text)).collect::<Vec<_>>());
-        if patterns.iter().flatten().any(Words::is_empty) {
+            lists.map(|list| list.iter().map(|text| Pattern::of(text)).collect::<Vec<_>>());
+        if patterns.iter().flatten().any(|pattern| pattern.words.is_empty()) {
             return Err(format!("a pattern of `{}` has no letter or digit", entry.name));
         }
         self.layers[0].push(Rule { category: self.categories.len(), patterns });
@@ -146,6 +206,16 @@ impl Rules {
         }
     }
 
+    /// The category of this name.
+    pub(super) fn named(&self, name: &str) -> Option<usize> {
+        self.categories.iter().position(|category| category.name == name)
+    }
+
+    /// How much an op of a category says about what runs below it.
+    pub(super) fn strength(&self, category: usize) -> Strength {
+        self.categories[category].strength
+    }
+
     /// Whether a kernel of this stem runs whatever its template arguments name.
     pub(super) fn is_launcher(&self, stem: &str) -> bool {
         self.launchers
@@ -153,28 +223,44 @@ impl Rules {
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name: of the first rule file that knows it, the longest pattern; of two
-    /// equally long ones, that of the category that stands first.
+    /// The category of a name: of the first rule file that knows it, the strongest one, since the
+    /// work that serves others stands in names too (`reshape_and_cache`, `gather_topk`); of those the
+    /// longest pattern, a whole name being the longest; of equals the category that stands first.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
-        self.layers.iter().find_map(|layer| best(layer, kind, name))
+        self.layers.iter().find_map(|layer| self.best(layer, kind, name))
+    }
+
+    fn best(&self, layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
+        let mut best: Option<((Strength, Extent, usize), usize)> = None;
+        for rule in layer {
+            let Some((extent, length)) = longest(&rule.patterns[kind as usize], kind, name) else {
+                continue;
+            };
+            let told = (self.categories[rule.category].strength, extent, length);
+            if best.is_none_or(|(known, _)| told > known) {
+                best = Some((told, rule.category));
+            }
+        }
+        best.map(|(_, category)| category)
+    }
+
+    /// The category whose words alone make up the whole list of ops of a fused kernel.
+    pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
+        let kind = NameKind::FusedOnly as usize;
+        let rules = self.layers.iter().flatten();
+        let list = list.without_numbers();
+        let holds_nothing_else = |rule: &&Rule| {
+            let known = |word: &str| rule.patterns[kind].iter().any(|p| p.words.has(word));
+            list.all(known)
+        };
+        rules.filter(holds_nothing_else).map(|rule| rule.category).next()
     }
 }
 
-fn best(layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
-    let mut best: Option<(usize, usize)> = None;
-    for rule in layer {
-        let matching = rule.patterns[kind as usize].iter().filter(|pattern| match kind {
-            NameKind::Fused => name.contain_all(pattern),
-            NameKind::Event | NameKind::Op | NameKind::Module | NameKind::Kernel => {
-                name.contain(pattern)
-            }
-        });
-        let longest = matching.map(Words::len).max();
-        if longest > best.map(|(length, _)| length) {
-            best = longest.map(|length| (length, rule.category));
-        }
-    }
-    best.map(|(_, category)| category)
+/// How long the longest matching pattern is.
+fn longest(patterns: &[Pattern], kind: NameKind, name: &Words) -> Option<(Extent, usize)> {
+    let matching = patterns.iter().filter(|pattern| pattern.matches(kind, name));
+    matching.map(|pattern| (pattern.extent, pattern.words.len())).max()
 }
 
 /// The parser's message without the excerpt that it draws over several lines.

@@ -45,9 +45,36 @@ impl Words {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
-    /// Whether the first words are those of `part`.
-    pub(in crate::analysis) fn start_with(&self, part: &Words) -> bool {
-        self.0.starts_with(&part.0)
+    /// Whether this word stands here.
+    pub(in crate::analysis) fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|known| known == word)
+    }
+
+    /// Whether there is a word, and all of them are such.
+    pub(in crate::analysis) fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
+    }
+
+    /// The words that are no numbers.
+    pub(in crate::analysis) fn without_numbers(&self) -> Words {
+        let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+        Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
+    }
+
+    /// The word at this position.
+    pub(in crate::analysis) fn at(&self, position: usize) -> Option<&str> {
+        self.0.get(position).map(String::as_str)
+    }
+
+    /// The first words, at most so many.
+    pub(in crate::analysis) fn first(&self, count: usize) -> Words {
+        Words(self.0[..count.min(self.0.len())].to_vec())
+    }
+
+    /// The words behind the first one of this name; `None` where it does not stand here.
+    pub(in crate::analysis) fn behind(&self, word: &str) -> Option<Words> {
+        let at = self.0.iter().position(|known| known == word)?;
+        Some(Words(self.0[at + 1..].to_vec()))
     }
 }
 
@@ -91,6 +118,6 @@ mod tests {
         let name = Words::of("aten::scatter_add_");
         assert!(name.contain(&Words::of("scatter")) && name.contain(&Words::of("scatter_add")));
         assert!(!name.contain(&Words::of("scat")) && !name.contain(&Words::of("add_scatter")));
-        assert!(name.contain_all(&Words::of("add_scatter")) && name.start_with(&Words::of("aten")));
+        assert!(name.contain_all(&Words::of("add_scatter")) && name.at(0) == Some("aten"));
     }
 }
