@@ -187,7 +187,7 @@ impl Judge<'_> {
             source != CategorySource::Event
                 && matches!(strength, Strength::Weak | Strength::Generic)
         });
-        if !serves_others || !self.is_in_optimizer(call) {
+        if !serves_others || !self.is_in_optimizer(call) || self.clears_gradients(call) {
             return None;
         }
         Some((self.rules.named(OPTIMIZER)?, CategorySource::Optimizer))
@@ -201,6 +201,13 @@ impl Judge<'_> {
                 .ancestors(call)
                 .filter(is_frame)
                 .any(|frame| self.tree.name(frame).contains(OPTIMIZER_FRAME))
+    }
+
+    /// Whether a call is part of `zero_grad`, which the profiler counts to the optimizer.
+    fn clears_gradients(&self, call: CallId) -> bool {
+        let is_op = |&above: &CallId| self.tree.kind(above) == CallKind::Op;
+        let clears = |above: CallId| self.tree.name(above).contains("zero_");
+        self.tree.ancestors(call).filter(is_op).any(clears)
     }
 
     /// The category of a call's name, found once for each name.

@@ -2,6 +2,7 @@
 
 use super::words::Words;
 use serde::Deserialize;
+use std::ops::Range;
 
 /// The parsed file.
 #[derive(Debug, Deserialize)]
@@ -98,10 +99,15 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, kind: NameKind, name: &Words) -> bool {
+    /// Where in a name the pattern stands; the whole name for patterns whose words may be spread.
+    fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
+        let whole = || vec![0..name.len()];
         match (kind, self.extent) {
-            (_, Extent::Whole) => *name == self.words,
-            (NameKind::Fused | NameKind::Template, Extent::Part) => name.contain_all(&self.words),
+            (_, Extent::Whole) if *name == self.words => whole(),
+            (_, Extent::Whole) => Vec::new(),
+            (NameKind::Fused | NameKind::Template, Extent::Part) => {
+                if name.contain_all(&self.words) { whole() } else { Vec::new() }
+            }
             (
                 NameKind::Event
                 | NameKind::Op
@@ -109,7 +115,7 @@ impl Pattern {
                 | NameKind::Kernel
                 | NameKind::FusedOnly,
                 Extent::Part,
-            ) => name.contain(&self.words),
+            ) => name.places_of(&self.words).collect(),
         }
     }
 }
@@ -225,23 +231,19 @@ impl Rules {
 
     /// The category of a name: of the first rule file that knows it, the strongest one, since the
     /// work that serves others stands in names too (`reshape_and_cache`, `gather_topk`); of those the
-    /// longest pattern, a whole name being the longest; of equals the category that stands first.
+    /// longest pattern, a whole name being the longest; of equals the category that stands first. A
+    /// pattern inside of a longer one says nothing: `clamp_min` holds no `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }
 
     fn best(&self, layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
-        let mut best: Option<((Strength, Extent, usize), usize)> = None;
-        for rule in layer {
-            let Some((extent, length)) = longest(&rule.patterns[kind as usize], kind, name) else {
-                continue;
-            };
-            let told = (self.categories[rule.category].strength, extent, length);
-            if best.is_none_or(|(known, _)| told > known) {
-                best = Some((told, rule.category));
-            }
-        }
-        best.map(|(_, category)| category)
+        let matches: Vec<Match> = layer.iter().flat_map(|rule| rule.matches(kind, name)).collect();
+        let tells = |one: &&Match| !matches.iter().any(|other| other.hides(one));
+        let weight = |one: &Match| (self.strength(one.category), one.extent, one.words);
+        let told = matches.iter().filter(tells);
+        told.reduce(|best, next| if weight(next) > weight(best) { next } else { best })
+            .map(|best| best.category)
     }
 
     /// The category whose words alone make up the whole list of ops of a fused kernel.
@@ -257,10 +259,33 @@ impl Rules {
     }
 }
 
-/// How long the longest matching pattern is.
-fn longest(patterns: &[Pattern], kind: NameKind, name: &Words) -> Option<(Extent, usize)> {
-    let matching = patterns.iter().filter(|pattern| pattern.matches(kind, name));
-    matching.map(|pattern| (pattern.extent, pattern.words.len())).max()
+/// A pattern that stands in a name.
+#[derive(Debug)]
+struct Match {
+    category: usize,
+    extent: Extent,
+    /// Words of the pattern.
+    words: usize,
+    place: Range<usize>,
+}
+
+impl Match {
+    /// Whether this one covers the other and more.
+    fn hides(&self, other: &Match) -> bool {
+        self.place.start <= other.place.start
+            && other.place.end <= self.place.end
+            && other.place.len() < self.place.len()
+    }
+}
+
+impl Rule {
+    fn matches<'a>(&'a self, kind: NameKind, name: &'a Words) -> impl Iterator<Item = Match> + 'a {
+        self.patterns[kind as usize].iter().flat_map(move |pattern| {
+            let places = pattern.places(kind, name).into_iter();
+            let (category, extent, words) = (self.category, pattern.extent, pattern.words.len());
+            places.map(move |place| Match { category, extent, words, place })
+        })
+    }
 }
 
 /// The parser's message without the excerpt that it draws over several lines.

@@ -40,6 +40,16 @@ impl Words {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
+    /// Where the words of `part` stand here next to each other, in order.
+    pub(in crate::analysis) fn places_of(
+        &self,
+        part: &Words,
+    ) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let length = part.len().max(1);
+        let places = self.0.windows(length).enumerate();
+        places.filter(move |(_, window)| *window == part.0).map(move |(at, _)| at..at + length)
+    }
+
     /// Whether all words of `part` stand here, in any order.
     pub(in crate::analysis) fn contain_all(&self, part: &Words) -> bool {
         part.0.iter().all(|word| self.0.contains(word))
