@@ -298,7 +298,8 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
 
 /// Kernels of a replayed diffusion transformer: the two kinds of blocks share most of their kernels.
 fn diffusion_kernels() -> Vec<&'static str> {
-    let double = ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];
+    let double =
+        ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];
     let single = ["norm", "mod", "gemm_qkv", "rope", "attn", "cat", "gemm_out"];
     let head = ["embed_a", "embed_b", "embed_c", "time_a", "time_b", "time_c", "patch"];
     let tail = ["final_norm", "final_mod", "final_gemm", "unpatch", "scale", "step", "copy_out"];
@@ -427,7 +428,8 @@ fn the_layers_of_many_steps_are_found_in_about_linear_time() {
                 });
             }
         });
-        Trace::from_reader("model", trace.json().as_bytes(), &ReadOptions::default()).expect("a trace")
+        Trace::from_reader("model", trace.json().as_bytes(), &ReadOptions::default())
+            .expect("a trace")
     };
     let time = |steps: u32| {
         let tree = CallTree::build(model(steps));

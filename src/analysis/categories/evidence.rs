@@ -55,12 +55,7 @@ impl CategoryTable {
 }
 
 /// The category of each accounted event of one tree, by slot.
-fn column(
-    tree: &CallTree,
-    phases: &Phases,
-    measure: Measure,
-    rules: &Rules,
-) -> Vec<Category> {
+fn column(tree: &CallTree, phases: &Phases, measure: Measure, rules: &Rules) -> Vec<Category> {
     let mut judge = Judge { tree, rules, phases, known: FxHashMap::default() };
     let mut column = vec![NOTHING; measure.slots(tree)];
     for call in measure.calls(tree) {

@@ -20,7 +20,6 @@ pub(super) mod kernel_name;
 mod names;
 mod rules;
 mod same_kernels;
-pub(super) mod words;
 
 pub(super) use evidence::CategoryTable;
 

@@ -2,7 +2,7 @@
 
 use super::kernel_name;
 use super::rules::{NameKind, Rules};
-use super::words::Words;
+use crate::program::Words;
 use crate::tree::ModuleName;
 
 /// An op that says who calls the communication library, without a namespace.
@@ -44,9 +44,7 @@ pub(super) fn find(rules: &Rules, role: Role, name: &str) -> Option<usize> {
             let node = name.strip_prefix(AUTOGRAD_PREFIX).unwrap_or(name);
             rules.find(NameKind::Op, &Words::of(node))
         }
-        Role::Module => {
-            rules.find(NameKind::Module, &Words::of(ModuleName::class_or_name(name)))
-        }
+        Role::Module => rules.find(NameKind::Module, &Words::of(ModuleName::class_or_name(name))),
         Role::Generated => {
             let words = Words::of(&kernel_name::stem(name));
             if is_generated(&words) { of_generated(rules, &words) } else { None }

@@ -1,6 +1,6 @@
 //! The text of a rule file → [`Rules`]: which words in which kind of name make which category.
 
-use super::words::Words;
+use crate::program::Words;
 use serde::Deserialize;
 use std::ops::Range;
 

@@ -17,8 +17,8 @@ use super::Measure;
 use super::steps::Steps;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashMap;
 use graphs::Reaches;
+use rustc_hash::FxHashMap;
 use stacks::Found;
 
 /// What the layers of a stack are.
@@ -197,11 +197,7 @@ struct Extents {
 
 impl Extents {
     fn new(tree: &CallTree, steps: &Steps, found: &[Found], of_graphs: Reaches) -> Extents {
-        let mut extents = Extents {
-            of_steps: vec![None; steps.len()],
-            whole: None,
-            of_graphs,
-        };
+        let mut extents = Extents { of_steps: vec![None; steps.len()], whole: None, of_graphs };
         let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
         // Backward may call modules again, on its own thread: that is no forward extent.
         let is_forward = |&member: &CallId| {

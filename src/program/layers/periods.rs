@@ -12,7 +12,7 @@
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! What tells more layers is taken; of equals, the anchors, which tell where a layer begins.
+//! Anchors tell where a layer begins, and so go first, unless there are runs of unlike layers.
 
 use super::runs;
 use rustc_hash::FxHashMap;
@@ -30,16 +30,38 @@ const ANCHOR_SHARE: usize = 2;
 /// The layers of a sequence, as ranges of positions.
 pub(super) type Part = Vec<Range<usize>>;
 
+/// Two runs are of two kinds of layers where at most this share of their kernels, in quarters, is in
+/// both: an odd layer in the middle makes two runs of one kind.
+const COMMON_QUARTERS: usize = 3;
+
 /// The parts of a sequence of kernels that consist of layers, in order; none where it does not repeat.
 pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     let anchored = anchored(kernels);
     let runs = runs::runs(kernels);
-    let count = |parts: &[Part]| parts.iter().map(Vec::len).sum::<usize>();
-    let one = [anchored];
-    match count(&one) > 0 && (runs.len() < 2 || count(&one) > count(&runs)) {
-        true => one.into(),
-        false => runs,
+    let covered = |part: &Part| part.iter().map(Range::len).sum::<usize>();
+    let by_runs = runs.iter().map(covered).sum::<usize>();
+    let tell_kinds = runs.windows(2).any(|pair| are_unlike(kernels, &pair[0][0], &pair[1][0]));
+    match anchored.is_empty() || (tell_kinds && by_runs * 4 >= covered(&anchored) * 3) {
+        true => runs,
+        false => vec![anchored],
     }
+}
+
+/// Whether two layers have not most of their kernels in common.
+fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
+    let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+    for &kernel in &kernels[one.clone()] {
+        *counts.entry(kernel).or_default() += 1;
+    }
+    let mut take = |kernel: &&u32| match counts.get_mut(*kernel) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        Some(_) | None => false,
+    };
+    let common = kernels[other.clone()].iter().filter(&mut take).count();
+    common * 4 <= (one.len() + other.len() - common) * COMMON_QUARTERS
 }
 
 /// The layers that anchors tell; empty where there are none.
@@ -53,9 +75,8 @@ fn anchored(kernels: &[u32]) -> Part {
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
     let groups = by_count(&places);
-    let all = groups
-        .iter()
-        .flat_map(|group| group.iter().map(|starts| Anchors::around(starts, group)));
+    let all =
+        groups.iter().flat_map(|group| group.iter().map(|starts| Anchors::around(starts, group)));
     let best = all.reduce(|best, next| if next.weight() > best.weight() { next } else { best });
     let layers = best.filter(|best| best.are_most(kernels)).map(|best| best.layers(kernels));
     layers.filter(is_layered).unwrap_or_default()
