@@ -437,7 +437,10 @@ fn a_compilers_pointwise_and_reducing_kernels_are_no_product_and_no_attention() 
         "triton_poi_fused_convolution_6",
     ] {
         let kind = kind(|t| t.op("vllm::moe_forward", |t| t.kernel(name, 5.0)));
-        assert!(kind == "elementwise by kernel_name" || kind == "reduction by kernel_name", "{name}: {kind}");
+        assert!(
+            kind == "elementwise by kernel_name" || kind == "reduction by kernel_name",
+            "{name}: {kind}"
+        );
     }
     assert_eq!(kind(below(&[], "triton_tem_fused_addmm_3")), "gemm by kernel_name");
     assert_eq!(kind(below(&[], "triton_poi_fused_clone_permute_1")), "copy by kernel_name");
@@ -466,7 +469,10 @@ fn a_word_inside_of_a_longer_pattern_and_pools_of_memory_say_nothing() {
     assert_eq!(kind(below(&[], "store_kvcache_kernel")), "kv_cache by kernel_name");
     assert_eq!(kind(below(&[], "memory_pool_kernel")), "kv_cache by kernel_name");
     assert_eq!(kind(below(&[], "QuantizeToFP8Kernel")), "quantization by kernel_name");
-    assert_eq!(kind(below(&["customflash::custom_flash_aligned"], "_fwd_kernel_aligned")), "attention by op");
+    assert_eq!(
+        kind(below(&["customflash::custom_flash_aligned"], "_fwd_kernel_aligned")),
+        "attention by op"
+    );
     assert_eq!(kind(below(&["sageattn::sage_fwd"], "k")), "attention by op");
 }
 

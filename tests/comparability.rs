@@ -164,7 +164,10 @@ fn how_and_on_what_a_side_was_recorded_is_told_but_no_obstacle() {
     assert_eq!(codes(&found), expected);
     assert!(found.is_comparable());
     let message = |code: &str| found.both.get(code).expect("the note").message.clone();
-    assert_eq!(message("DIFFERENT_VERSIONS"), "the versions differ: cuda_runtime_version 12010 | 12040");
+    assert_eq!(
+        message("DIFFERENT_VERSIONS"),
+        "the versions differ: cuda_runtime_version 12010 | 12040"
+    );
     assert_eq!(message("DIFFERENT_OPTIONS"), "the profiler recorded with_stack in trace1 only");
 }
 

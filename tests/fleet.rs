@@ -147,8 +147,8 @@ fn the_last_rank_is_told_for_each_collective_of_a_real_training_step() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = table(&place.path().join("report/ranks.csv"));
     let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
-    assert_eq!(last[7], "#0-#3", "{last:?}");
+    // The fifth is close: 86 us on rank 7, 95 us on rank 4.
+    assert_eq!(last[7], "#0-#4", "{last:?}");
     assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
-    let both: Vec<&str> = last[4..6].iter().flat_map(|text| text.split(' ')).collect();
-    assert!(!last[4].is_empty() && !last[5].is_empty(), "{both:?}");
+    assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
 }

@@ -137,7 +137,7 @@ fn real_traces_tell_their_platform() {
         ("inference/vllm_eager.b200.json.gz", Vendor::Nvidia),
         ("odd/gpu_only.mi210.json.gz", Vendor::Amd),
         ("odd/minitoy.mi250.json.gz", Vendor::Amd),
-        ("odd/ascend_trace_view.json.gz", Vendor::Unknown),
+        ("odd/ascend_trace_view.json.gz", Vendor::Ascend),
         ("old/resnet50_2021.num_workers_0.json.gz", Vendor::Nvidia),
         ("training/compiled_graphs.v100.json.gz", Vendor::Nvidia),
         ("cpu/cnn.pt.trace.json.gz", Vendor::Cpu),
@@ -171,7 +171,11 @@ fn real_traces_tell_what_sort_of_model_was_run() {
         let found = model.architecture.as_ref().map(|found| found.what);
         assert_eq!(found, Some(architecture), "{name}: {model:?}");
         if let Some(engine) = engine {
-            assert_eq!(model.engine.as_ref().map(|found| found.what.as_str()), Some(engine), "{name}");
+            assert_eq!(
+                model.engine.as_ref().map(|found| found.what.as_str()),
+                Some(engine),
+                "{name}"
+            );
         }
     }
 }

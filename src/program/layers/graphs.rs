@@ -94,6 +94,19 @@ impl Replay {
     }
 }
 
+/// Layers take at least one part in this many of a replay's time: three small products behind each other
+/// in a large graph are not what the model consists of.
+const REPLAY_SHARE: i64 = 4;
+
+impl Replay {
+    /// Whether the layers take a fair share of the time.
+    fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
+        let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
+        let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
+        layered.sum::<i64>() * REPLAY_SHARE >= time(&self.events)
+    }
+}
+
 /// The sequences that were seen, with the stacks of each.
 #[derive(Default)]
 struct Known {
@@ -112,11 +125,15 @@ impl Known {
             replay.events.iter().map(|call| tree.trace().name_id(event(call))).collect();
         let found = &mut self.found;
         let parts = self.of_sequences.entry(names).or_insert_with_key(|names| {
+            let parts = parts(&numbered(names));
             let number = |layers: Vec<Range<usize>>| {
                 found.push(Found::graph(found.len(), layers.len()));
                 (found.len() - 1, layers)
             };
-            parts(&numbered(names)).into_iter().map(number).collect()
+            match replay.is_mostly(tree, &parts) {
+                true => parts.into_iter().map(number).collect(),
+                false => Vec::new(),
+            }
         });
         for (stack, layers) in parts.iter() {
             for (layer, range) in layers.iter().enumerate() {

@@ -31,6 +31,8 @@ pub enum Architecture {
     DecoderTransformer,
     /// A transformer that reads all at once: text or image encoders.
     EncoderTransformer,
+    /// Attention, and nothing that tells whether it is a decoder's or an encoder's.
+    Transformer,
     /// Convolutions without attention.
     Convolutional,
     /// Cells that are called step by step.
@@ -48,6 +50,7 @@ impl Architecture {
             Architecture::MixtureOfExperts => "mixture of experts",
             Architecture::DecoderTransformer => "decoder transformer",
             Architecture::EncoderTransformer => "encoder transformer",
+            Architecture::Transformer => "transformer",
             Architecture::Convolutional => "convolutional",
             Architecture::Recurrent => "recurrent",
         }
@@ -113,16 +116,40 @@ impl Model {
     }
 }
 
-/// Class of the outermost module with most time on the host.
+/// Modules around a model that are none of its own.
+const WRAPPERS: [&str; 6] = [
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "DataParallel",
+    "OptimizedModule",
+    "DeepSpeedEngine",
+    "Float16Module",
+];
+
+/// A module that launched less than one part in this many of all GPU time is not the model: beside a
+/// replayed graph, a sampler is left.
+const ROOT_SHARE: i64 = 10;
+
+/// Class of the outermost module that launched most, wrappers left out; by time on the host where the
+/// trace has no GPU events.
 fn root(tree: &CallTree) -> Option<String> {
-    let is_outermost =
-        |&call: &CallId| tree.is_module(call) && !tree.ancestors(call).any(|a| tree.is_module(a));
+    let is_own = |call: CallId| {
+        let class = ModuleName::of(tree.name(call)).map(|module| module.class);
+        class.is_some_and(|class| !WRAPPERS.contains(&class))
+    };
+    let is_outermost = |&call: &CallId| is_own(call) && !tree.ancestors(call).any(is_own);
+    let launched = |call: CallId| -> i64 {
+        let below = (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32));
+        below.filter(|&c| tree.kind(c) == CallKind::Gpu).map(|c| tree.duration(c).0).sum()
+    };
+    let all: i64 = tree.roots().map(launched).sum();
+    let weight = |call| if all > 0 { launched(call) } else { tree.duration(call).0 };
     let mut times: BTreeMap<&str, i64> = BTreeMap::new();
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame).filter(is_outermost)
     {
-        *times.entry(ModuleName::class_or_name(tree.name(call))).or_default() +=
-            tree.duration(call).0;
+        *times.entry(ModuleName::class_or_name(tree.name(call))).or_default() += weight(call);
     }
+    times.retain(|_, time| *time > all / ROOT_SHARE);
     let most = times.into_iter().max_by_key(|&(class, time)| (time, std::cmp::Reverse(class)));
     most.map(|(class, _)| class.to_owned())
 }

@@ -246,8 +246,10 @@ impl Signs {
             (A::MixtureOfExperts, &[Sign::Experts, Sign::Attention])
         } else if attention && self.has(Sign::Causal) && !self.tells_encoder() {
             (A::DecoderTransformer, &[Sign::Causal, Sign::Attention])
-        } else if attention {
+        } else if attention && self.has(Sign::Encoder) {
             (A::EncoderTransformer, &[Sign::Encoder, Sign::Attention])
+        } else if attention {
+            (A::Transformer, &[Sign::Attention])
         } else if self.has(Sign::Lookup) {
             (A::Recommender, &[Sign::Lookup])
         } else if self.has(Sign::Recurrence) {
