@@ -156,8 +156,11 @@ pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// Group, name, and for each kernel its sequence number and duration.
+    type Times<'a> = (&'a str, &'a str, &'a [(Option<i64>, i64)]);
+
     /// Kernels of these durations; those of all kinds end at 1000, 2000, …
-    fn rank(times: &[(&str, &str, &[(Option<i64>, i64)])]) -> Collectives {
+    fn rank(times: &[Times<'_>]) -> Collectives {
         let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
         let mut position = 0;
         for (group, name, list) in times {

@@ -193,9 +193,11 @@ impl Nesting {
             .flat_map(|(at, group)| group.calls.iter().map(move |&(_, call)| (call, at)))
             .collect();
         let mut pairs = FxHashSet::default();
-        for (&call, &inner) in &of_calls {
-            let above = tree.ancestors(call).filter_map(|above| of_calls.get(&above));
-            pairs.extend(above.map(|&outer| (inner, outer)));
+        for (inner, group) in groups.iter().enumerate() {
+            for &(_, call) in &group.calls {
+                let above = tree.ancestors(call).filter_map(|above| of_calls.get(&above));
+                pairs.extend(above.map(|&outer| (inner, outer)));
+            }
         }
         Nesting { pairs }
     }
