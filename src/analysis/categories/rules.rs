@@ -101,7 +101,7 @@ impl Pattern {
 
     /// Where in a name the pattern stands; the whole name for patterns whose words may be spread.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
-        let whole = || Vec::from([0..name.len()]);
+        let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {
             (_, Extent::Whole) if *name == self.words => whole(),
             (_, Extent::Whole) => Vec::new(),

@@ -25,7 +25,7 @@ const FEWEST_NAMES: usize = 3;
 /// The runs of a sequence, in order.
 pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     let mut found: Vec<Run> = Vec::new();
-    let mut open: Vec<Range<usize>> = Vec::from([0..kernels.len()]);
+    let mut open: Vec<Range<usize>> = std::iter::once(0..kernels.len()).collect();
     while let Some(range) = open.pop() {
         if range.len() < FEWEST_KERNELS * FEWEST_LAYERS {
             continue;
