@@ -50,6 +50,7 @@ fn kind(row: &Judged) -> (String, &'static str) {
 }
 
 /// The weight of the wrong rows of one source and of all; prints the wrong ones.
+#[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
     let (mut wrong, mut all) = (0.0, 0.0);
     for row in judged().iter().filter(|row| row.source == source) {
