@@ -131,3 +131,24 @@ fn options_of_a_pair_hold_for_each_rank() {
     assert_eq!(diff(&place, &["--steps", "0..2"]).status.code(), Some(2));
     assert_eq!(diff(&place, &["--strict-comparability"]).status.code(), Some(0));
 }
+
+#[test]
+fn the_last_rank_is_told_for_each_collective_of_a_real_training_step() {
+    let Some(one) = support::traces::real("ranks/dlrm.v100/rank_0.json.gz") else { return };
+    let folder = one.parent().expect("the folder of the ranks").to_path_buf();
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+        .args(["diff", "-o"])
+        .arg(place.path().join("report"))
+        .args(["--emit", "none"])
+        .args([&folder, &folder])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
+    // The fifth is close: 86 us on rank 7, 95 us on rank 4.
+    assert_eq!(last[7], "#0-#4", "{last:?}");
+    assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
+    assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
+}

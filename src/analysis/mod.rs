@@ -4,6 +4,7 @@ mod account;
 mod cached;
 mod categories;
 mod comparability;
+mod conditions;
 mod fusion;
 mod kernels;
 mod layers;

@@ -11,6 +11,7 @@ use tracetree::report::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
 use tracetree::trace::{ReadOptions, Trace};
+use tracetree::tree::CallTree;
 
 #[derive(Args)]
 pub(super) struct InfoArgs {
@@ -79,9 +80,9 @@ fn read_all(paths: &[PathBuf], console: &Console) -> Result<Vec<TraceInfo>> {
 }
 
 fn read(path: &Path, options: &ReadOptions) -> Result<TraceInfo> {
-    let trace = Trace::open_with(path, options)?;
+    let tree = CallTree::build(Trace::open_with(path, options)?);
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-    Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
+    Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) })
 }
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {

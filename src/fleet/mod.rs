@@ -1,11 +1,13 @@
 //! Two folders of ranks → a comparison of each rank, and what the ranks waited for each other.
 
 mod collectives;
+mod matching;
 mod pairs;
 mod rank_table;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
 pub use pairs::{RankPair, RankPairs};
+pub use rank_table::ranges;
 
 use crate::analysis::{Account, Totals};
 use crate::comparison::{Comparison, ComparisonOptions};
@@ -109,7 +111,7 @@ fn compare_pair(
     let analysis = comparison.analysis();
     Ok(Compared {
         account: *analysis.account(),
-        collectives: PerSide::from_fn(|side| Collectives::of(comparison.trace(side))),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
         points: comparison.diff().differences().len(),
         is_comparable: analysis.comparability().is_comparable(),
     })
@@ -128,7 +130,7 @@ fn rows(pairs: &[RankPair], compared: &[Compared]) -> Vec<RankRow> {
         files: pair.files.as_ref().map(|path| path.display().to_string()),
         totals: compared.account.totals,
         account_is_exact: compared.account.is_exact(),
-        waits: PerSide::from_fn(|side| waits[side][at]),
+        waits: PerSide::from_fn(|side| waits[side][at].clone()),
         is_straggler: stragglers.map(|straggler| straggler == Some(at)),
         points_of_difference: compared.points,
         is_comparable: compared.is_comparable,

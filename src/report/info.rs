@@ -1,6 +1,6 @@
 //! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
 
-use crate::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+use crate::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use std::io::{self, Write};
 
 /// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
@@ -43,6 +43,9 @@ pub fn write_info_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> 
     for (count, name, plural) in counts.into_iter().filter(|(count, ..)| *count > 0) {
         write!(out, " · {count} {name}")?;
         write!(out, "{}", if count == 1 { "" } else { plural })?;
+    }
+    if let Some(model) = info.model.as_ref().map(model_words).filter(|words| !words.is_empty()) {
+        write!(out, " · {model}")?;
     }
     for names in [info.phases.clone(), present(&info.contents)] {
         if !names.is_empty() {
@@ -92,6 +95,9 @@ pub fn write_info_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()
     field(out, "span", &format!("{:.3} us", info.span_us))?;
     field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;
     optional_field(out, "phases", &info.phases.join(", "))?;
+    if let Some(model) = &info.model {
+        write_model(model, out)?;
+    }
     field(out, "has", &present(&info.contents).join(", "))?;
     field(out, "has not", &absent(&info.contents).join(", "))?;
     for note in &info.notes {
@@ -99,6 +105,49 @@ pub fn write_info_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()
         field(out, note.code, &format!("{}{hint}{}", note.message, note.hint))?;
     }
     Ok(())
+}
+
+/// `BertModel, encoder transformer, vLLM`; little evidence is marked with `?`.
+fn model_words(model: &Model) -> String {
+    let thin = |is_thin: bool| if is_thin { "?" } else { "" };
+    let architecture = model.architecture.as_ref();
+    let engine = model.engine.as_ref();
+    let words = [
+        model.root.clone(),
+        architecture.map(|found| format!("{}{}", found.what.label(), thin(found.is_thin))),
+        engine.map(|found| format!("{}{}", found.what, thin(found.is_thin))),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What sort of model was run, with the evidence.
+fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
+    optional_field(out, "model", model.root.as_deref().unwrap_or_default())?;
+    match &model.architecture {
+        Some(found) => field(
+            out,
+            "network",
+            &with_evidence(found.what.label(), &found.evidence, found.is_thin),
+        )?,
+        None => field(out, "network", "not told: no module, op or kernel says what it is")?,
+    }
+    if let Some(found) = &model.engine {
+        field(out, "engine", &with_evidence(&found.what, &found.evidence, found.is_thin))?;
+    }
+    optional_field(out, "layers", &model.layers.join(", "))?;
+    let sizes = [
+        ("heads", model.heads),
+        ("head size", model.head_size),
+        ("hidden size", model.hidden_size),
+    ];
+    let sizes = sizes.iter().filter_map(|(name, size)| Some(format!("{name} {}", (*size)?)));
+    optional_field(out, "sizes", &sizes.collect::<Vec<_>>().join(", "))?;
+    optional_field(out, "types", &model.types.join(", "))
+}
+
+fn with_evidence(what: &str, evidence: &[String], is_thin: bool) -> String {
+    let little = if is_thin { ", little evidence" } else { "" };
+    format!("{what} ({}{little})", evidence.join(", "))
 }
 
 fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {

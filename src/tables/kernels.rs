@@ -44,7 +44,8 @@ fn identity() -> Columns<Analysis, Row> {
         })
         .word(
             "category_source",
-            "what decided it: `event`, `op`, `autograd`, `module`, `kernel_name`, `none`",
+            "what decided it: `event`, `op`, `autograd`, `module`, `same_kernel`, \
+             `kernel_name`, `optimizer`, `none`",
             |_, r| r.group.category.source.label().into(),
         )
         .text("cpu_op", "the nearest op above the launch; empty where there is none", |_, r| {

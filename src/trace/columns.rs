@@ -132,6 +132,8 @@ pub struct Trace {
     pub(crate) gpu_bytes: Sparse<u64>,
     pub(crate) graph_nodes: Sparse<u64>,
     pub(crate) collectives: Sparse<TextId>,
+    pub(crate) process_groups: Sparse<TextId>,
+    pub(crate) collective_sequences: Sparse<i64>,
     pub(crate) call_stacks: Sparse<TextId>,
     pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
@@ -267,6 +269,17 @@ impl Trace {
     /// `args.graph node id` of GPU events, where CUDA tells it.
     pub fn graph_nodes(&self) -> &Sparse<u64> {
         &self.graph_nodes
+    }
+
+    /// `args.Process Group Name` of communication kernels and of the ops that launched them.
+    pub fn process_groups(&self) -> &Sparse<TextId> {
+        &self.process_groups
+    }
+
+    /// `args.Seq` of communication kernels and of the ops that launched them: the number of the
+    /// collective in its process group.
+    pub fn collective_sequences(&self) -> &Sparse<i64> {
+        &self.collective_sequences
     }
 
     /// `args.Collective name` of communication kernels.

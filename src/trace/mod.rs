@@ -2,6 +2,7 @@
 
 mod category;
 mod columns;
+mod communication;
 mod header;
 mod ids;
 mod notes;
@@ -15,6 +16,7 @@ mod time;
 
 pub use category::Category;
 pub use columns::{Argument, Arguments, FlowEnd, FlowPoint, Sequence, Stream, Thread, Trace};
+pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};

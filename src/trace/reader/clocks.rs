@@ -15,6 +15,7 @@
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
 use crate::trace::columns::Trace;
+use crate::trace::communication::is_communication_kernel;
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
@@ -85,7 +86,7 @@ fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
 
 fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     let name = strings.get(trace.name_id(event));
-    trace.collectives.get(event).is_some() || name.contains("nccl") || name.contains("rccl")
+    trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
 /// Both, by rising event.

@@ -38,6 +38,8 @@ pub(super) struct Args<'a> {
     pub(super) concrete: Value<'a>,
     pub(super) call_stack: Value<'a>,
     pub(super) collective: Value<'a>,
+    pub(super) process_group: Value<'a>,
+    pub(super) collective_sequence: Option<i64>,
     pub(super) name: Value<'a>,
 }
 
@@ -69,6 +71,8 @@ pub(super) enum Slot {
     Concrete,
     CallStack,
     Collective,
+    ProcessGroup,
+    CollectiveSequence,
     ArgName,
 }
 
@@ -114,6 +118,8 @@ impl Slot {
             b"Concrete Inputs" => Slot::Concrete,
             b"Call stack" => Slot::CallStack,
             b"Collective name" => Slot::Collective,
+            b"Process Group Name" => Slot::ProcessGroup,
+            b"Seq" | b"seq" => Slot::CollectiveSequence,
             b"name" => Slot::ArgName,
             _ => Slot::Other,
         }
@@ -150,6 +156,10 @@ impl<'a> Fields<'a> {
             Slot::Concrete => list(value, &mut args.concrete),
             Slot::CallStack => text(value, &mut args.call_stack),
             Slot::Collective => text(value, &mut args.collective),
+            Slot::ProcessGroup => text(value, &mut args.process_group),
+            Slot::CollectiveSequence => {
+                number(value, numbers::integer, &mut args.collective_sequence)
+            }
             Slot::ArgName => text(value, &mut args.name),
         };
         self.wrong_types += u32::from(!is_right);

@@ -64,6 +64,13 @@ impl Builder {
             let forward_thread = args.forward_thread.unwrap_or(0);
             self.trace.sequences.push(event, Sequence { number, forward_thread });
         }
+        let group = self.text(threads::raw(args.process_group), Form::Text, place);
+        if group != TextId::EMPTY {
+            self.trace.process_groups.push(event, group);
+        }
+        if let Some(number) = args.collective_sequence {
+            self.trace.collective_sequences.push(event, number);
+        }
         if category.is_gpu() {
             self.push_gpu_args(args, event, thread, place);
         }
