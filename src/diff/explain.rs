@@ -3,7 +3,7 @@
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
-use super::{Relation, TraceDiff};
+use super::{Relation, TraceDiff, recorded};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
@@ -57,6 +57,7 @@ impl TraceDiff<'_> {
         let (mut keys, mut arguments) =
             (Keys::new(&self.options().aliases), ArgumentIds::default());
         let outlines = self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+        let outlines = recorded::without_one_sided(self.trees(), outlines, &self.thread_pairs());
         let mut view = View {
             diff: self,
             outlines: outlines.as_ref(),
@@ -89,6 +90,15 @@ impl TraceDiff<'_> {
             partner: partner.map(|partner| view.evidence(call, partner)),
             others,
         }
+    }
+}
+
+impl TraceDiff<'_> {
+    /// The roots that are partners.
+    fn thread_pairs(&self) -> Vec<(u32, u32)> {
+        let roots = self.tree(Side::Baseline).roots();
+        let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
+        roots.filter_map(pair).map(|(a, b)| (a.0, b.0)).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod merged;
 mod options;
 mod order;
 mod outline;
+mod recorded;
 mod uid_map;
 
 pub use alias::Aliases;
@@ -123,6 +124,12 @@ impl<'t> TraceDiff<'t> {
             "compare fewer steps, or record Python stacks: they give the calls more structure",
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
+        notes.add(
+            "THREADS_CUT",
+            pairing.cut_threads,
+            "leave threads out that do not matter",
+            || "threads were too many to hold each against every other one; some may be unpaired".to_owned(),
+        );
         TraceDiff {
             trees,
             partners: pairing.partners,
@@ -212,7 +219,9 @@ impl<'t> TraceDiff<'t> {
 fn align_in_order(trees: PerSide<&CallTree<'_>>, aliases: &Aliases) -> align::Pairing {
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
-    align::align(trees, outlines.as_ref())
+    let threads = align::pair_threads(outlines.as_ref());
+    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
+    align::align(trees, outlines.as_ref(), &threads)
 }
 
 fn mirrored(pairing: align::Pairing) -> align::Pairing {
@@ -225,5 +234,6 @@ fn mirrored(pairing: align::Pairing) -> align::Pairing {
         partners: pairing.partners.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
+        cut_threads: pairing.cut_threads,
     }
 }

@@ -15,6 +15,7 @@ mod score;
 mod sequence;
 mod slide;
 mod threads;
+mod weights;
 mod words;
 
 use super::bags::Bags;
@@ -27,6 +28,8 @@ use moves::Likeness;
 use rustc_hash::FxHashMap;
 use words::Words;
 
+pub(super) use threads::{ThreadPairs, pair_threads};
+
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairing {
@@ -36,10 +39,16 @@ pub(super) struct Pairing {
     pub(super) relations: PerSide<Vec<Relation>>,
     /// Blocks of unlike siblings that were too large to be searched whole.
     pub(super) cut_blocks: u64,
+    /// Threads for which not every thread of the other side was looked at.
+    pub(super) cut_threads: u64,
 }
 
-/// Aligns two trees.
-pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline<'_>>) -> Pairing {
+/// Aligns two trees whose threads are paired.
+pub(super) fn align(
+    trees: PerSide<&CallTree<'_>>,
+    outlines: PerSide<&Outline<'_>>,
+    threads: &ThreadPairs,
+) -> Pairing {
     let mut aligner = Aligner {
         trees,
         outlines,
@@ -52,10 +61,11 @@ pub(super) fn align(trees: PerSide<&CallTree<'_>>, outlines: PerSide<&Outline<'_
                 vec![Relation::OnlyCandidate; outlines.candidate.len()],
             ),
             cut_blocks: 0,
+            cut_threads: threads.cut,
         },
         queue: Vec::new(),
     };
-    aligner.align_threads();
+    aligner.align_threads(&threads.pairs);
     aligner.pairing
 }
 
@@ -113,18 +123,14 @@ impl<'a, 't> Aligner<'a, 't> {
     /// Pairs two subtrees call by call where they are identical.
     fn pair_identical(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let range = |outline: &Outline<'_>, call: u32| call as usize..outline.end(call) as usize;
-        let (mine, theirs) = (range(x, a), range(y, b));
         let identical = x.exact[a as usize] == y.exact[b as usize]
-            && mine.len() == theirs.len()
-            && x.keys[mine.clone()] == y.keys[theirs.clone()]
-            && mine
-                .clone()
-                .zip(theirs.clone())
-                .all(|(i, j)| x.end(i as u32) - a == y.end(j as u32) - b);
+            && x.size(a) == y.size(b)
+            && x.subtree(a).zip(y.subtree(b)).all(|(i, j)| {
+                x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j)
+            });
         if identical {
-            for (i, j) in mine.zip(theirs).skip(1) {
-                self.link(i as u32, j as u32, Relation::Same);
+            for (i, j) in x.subtree(a).zip(y.subtree(b)).skip(1) {
+                self.link(i, j, Relation::Same);
             }
         }
         identical

@@ -130,8 +130,9 @@ impl Aligner<'_, '_> {
 
     /// Where calls of one side stand in the baseline: behind the partner of the call before them.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
+        let baseline = self.outlines.baseline;
         if side == Side::Baseline {
-            return calls.to_vec();
+            return calls.iter().map(|&call| baseline.position(call)).collect();
         }
         let partners = &self.pairing.partners.candidate;
         let first = calls.first().copied().unwrap_or(0) as usize;
@@ -147,7 +148,7 @@ impl Aligner<'_, '_> {
                     }
                 }
                 next = call;
-                place
+                baseline.position(place)
             })
             .collect()
     }

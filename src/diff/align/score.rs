@@ -2,6 +2,7 @@
 
 use super::runs;
 use super::sequence::{Compare, shared_tokens};
+use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
@@ -10,24 +11,6 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::ops::Range;
-
-/// Worth of one common token.
-const TOKEN: i64 = 64;
-/// Worth of being equal in everything: outweighs a pair with a little more in common.
-const EXACT: i64 = 3 * TOKEN;
-/// Worth of equal arguments, beyond the token that they are.
-const ARGUMENTS: i64 = 32;
-/// Worth of the same name to the letter, such as `nn.Module: Linear_3`; breaks ties only.
-const NAME: i64 = 4;
-/// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
-/// call and its renamed self. Less than any pair, but it makes the gap open where both are.
-const AFFINITY: i64 = TOKEN / 4;
-/// Worth of one common token of a call and the one of its name inside of a wrapper.
-const WRAPPED: i64 = TOKEN * 7 / 8;
-/// Levels of wrappers that are looked through.
-const WRAPPERS: usize = 16;
-/// Worth of pairing two runtime calls without GPU work.
-const QUERY: i64 = 8;
 
 /// Two lists of siblings to be aligned.
 pub(super) struct Siblings<'a, 'b, 't> {
@@ -220,11 +203,12 @@ impl Compare for Siblings<'_, '_, '_> {
 
     fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = self.calls(a, b);
-        let calls = |side: Side, call: u32| call..self.outlines[side].end(call);
-        let (mine, theirs) = (calls(Side::Baseline, a), calls(Side::Candidate, b));
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
-        mine.len() == theirs.len()
-            && mine.zip(theirs).all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+        x.size(a) == y.size(b)
+            && x.subtree(a)
+                .zip(y.subtree(b))
+                .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
     }
 
     fn is_pair(&self, i: usize, j: usize) -> bool {
@@ -264,7 +248,7 @@ impl Compare for Siblings<'_, '_, '_> {
         };
         // Where each has an equal partner elsewhere, the two have changed places.
         let settled = !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j);
-        if settled { worth / 8 } else { worth }
+        if settled { worth / SETTLED } else { worth }
     }
 
     /// Calls of one key share at least that; launches need more.

@@ -1,0 +1,39 @@
+//! Every weight and bound of the alignment, with the reason for its size.
+//!
+//! Weights are compared with each other only: what two siblings have in common is counted in
+//! [`TOKEN`]s, and everything else is a part of one, so that it can break a tie and nothing more.
+
+/// Worth of one common token. A power of two with room for the parts below.
+pub(super) const TOKEN: i64 = 64;
+/// Worth of being equal in everything: outweighs a pair with a little more in common, which in a row
+/// of like siblings is a larger one that was changed.
+pub(super) const EXACT: i64 = 3 * TOKEN;
+/// Worth of equal arguments, beyond the token that they are: half a token, as two calls that share
+/// one more call below are better evidence.
+pub(super) const ARGUMENTS: i64 = TOKEN / 2;
+/// Worth of the same name to the letter, such as `nn.Module: Linear_3`; breaks ties only.
+pub(super) const NAME: i64 = TOKEN / 16;
+/// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
+/// call and its renamed self. Less than any pair, but it makes the gap open where both are.
+pub(super) const AFFINITY: i64 = TOKEN / 4;
+/// Worth of one common token of a call and the one of its name inside of a wrapper: a pair, if one
+/// level deeper, so nearly as much as a pair beside it.
+pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
+/// Worth of pairing two runtime calls without GPU work: they differ between two runs at will.
+pub(super) const QUERY: i64 = TOKEN / 8;
+/// Where each of two calls has an equal one elsewhere, the two have changed places, and their being
+/// opposite each other counts this part of what it would.
+pub(super) const SETTLED: i64 = 8;
+/// Levels of wrappers that are looked through: decorators and dispatchers come in fives, not more.
+pub(super) const WRAPPERS: usize = 16;
+
+/// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
+pub(super) const FOREIGN: u32 = 64;
+/// Pairs of threads up to which every one is held against every other one: 512 by 512.
+pub(super) const THREAD_PAIRS: usize = 1 << 18;
+/// Threads in about the same place that are looked at where there are more, before and behind.
+pub(super) const THREADS_BESIDE: usize = 4;
+/// Threads that share rare tokens that are looked at then.
+pub(super) const THREADS_LIKE: usize = 24;
+/// How many times the calls of both traces may be looked at for what unpaired threads ran.
+pub(super) const RESCUED: usize = 16;
