@@ -26,9 +26,9 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use moves::Likeness;
 use rustc_hash::FxHashMap;
-use words::Words;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
+pub(super) use words::Words;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ pub(super) fn align(
         trees,
         outlines,
         bags: Bags::new(outlines),
-        words: Words::new(trees),
+        words: Words::new(trees, outlines),
         pairing: Pairing {
             partners: outlines.map(|outline| vec![NONE; outline.len()]),
             relations: PerSide::new(
@@ -73,7 +73,7 @@ struct Aligner<'a, 't> {
     trees: PerSide<&'a CallTree<'t>>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    words: Words<'a, 't>,
+    words: Words,
     pairing: Pairing,
     /// Pairs whose children are still to be aligned.
     queue: Vec<(u32, u32)>,
@@ -264,11 +264,11 @@ impl<'a, 't> Aligner<'a, 't> {
         }
     }
 
-    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's, 't> {
+    fn view<'s>(&'s mut self, gap: &'s PerSide<Vec<u32>>) -> gaps::Gap<'a, 's> {
         gaps::Gap {
             outlines: self.outlines,
             bags: &mut self.bags,
-            words: &mut self.words,
+            words: &self.words,
             runs: gap.as_ref().map(Vec::as_slice),
         }
     }

@@ -96,7 +96,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.keys[a as usize] == y.keys[b as usize] {
-            return 2 * TOKEN;
+            return 2 * TOKEN + self.name_bonus(a, b);
         }
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,

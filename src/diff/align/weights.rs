@@ -37,3 +37,17 @@ pub(super) const THREADS_BESIDE: usize = 4;
 pub(super) const THREADS_LIKE: usize = 24;
 /// How many times the calls of both traces may be looked at for what unpaired threads ran.
 pub(super) const RESCUED: usize = 16;
+
+/// Letters that a word must have before two names that share it are taken for kin: `copy` and `view`
+/// are parts of many names, `convolution` and `attention` are not.
+pub(super) const TELLING_WORD: usize = 5;
+/// In so many distinct names of the two traces a word may stand and still tell alone: the variants of
+/// one op are a handful, and each of them may have a backward. A word in twice as many weighs half.
+pub(super) const TELLING_NAMES: u32 = 8;
+/// How many times as much one of two calls may hold before they are no variants of one op, beyond
+/// [`SMALL`]: a library that takes sixteen kernels for one exists, one that takes a hundred does not.
+pub(super) const RATIO: u32 = 16;
+/// Evidence tokens that any call may hold more than its renamed self: a handful of launches.
+pub(super) const SMALL: u32 = 32;
+/// How many partners for a rename are weighed against opening a call.
+pub(super) const PARTNERS: usize = 64;
