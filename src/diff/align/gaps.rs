@@ -9,7 +9,7 @@
 //! side of the gap and the calls below have in common; kept, what the best partner for a rename
 //! and the calls below have in common.
 
-use super::sequence::{self, Compare};
+use super::sequence::{self, Compare, Tokens};
 use super::weights::{PARTNERS, RATIO, SMALL};
 use super::words::Words;
 use crate::diff::bags::{Bag, Bags};
@@ -255,8 +255,11 @@ impl Compare for Gap<'_, '_> {
         true
     }
 
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
-        (of(Side::Baseline, &self.runs.baseline[a]), of(Side::Candidate, &self.runs.candidate[b]))
+        vec![(
+            of(Side::Baseline, &self.runs.baseline[a]),
+            of(Side::Candidate, &self.runs.candidate[b]),
+        )]
     }
 }

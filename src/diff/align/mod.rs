@@ -23,9 +23,11 @@ use super::keys::Key;
 use super::outline::Outline;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
-use crate::tree::CallTree;
+use crate::tree::{CallId, CallKind, CallTree};
 use moves::Likeness;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::ops::Range;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use words::Words;
@@ -64,6 +66,7 @@ pub(super) fn align(
             cut_threads: threads.cut,
         },
         queue: Vec::new(),
+        scope: PerSide::from_fn(|_| 0..0),
     };
     aligner.align_threads(&threads.pairs);
     aligner.pairing
@@ -77,6 +80,8 @@ struct Aligner<'a, 't> {
     pairing: Pairing,
     /// Pairs whose children are still to be aligned.
     queue: Vec<(u32, u32)>,
+    /// The calls among which the lists stand that are being aligned.
+    scope: PerSide<Range<u32>>,
 }
 
 impl<'a, 't> Aligner<'a, 't> {
@@ -114,6 +119,10 @@ impl<'a, 't> Aligner<'a, 't> {
                 let lists = PerSide::new(
                     self.outlines.baseline.children(a),
                     self.outlines.candidate.children(b),
+                );
+                self.scope = PerSide::new(
+                    a + 1..self.outlines.baseline.end(a),
+                    b + 1..self.outlines.candidate.end(b),
                 );
                 self.align_lists(lists);
             }
@@ -229,7 +238,7 @@ impl<'a, 't> Aligner<'a, 't> {
 
     fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
         let tree = self.trees.baseline;
-        let first = lists.baseline.first().map(|&call| crate::tree::CallId(call));
+        let first = lists.baseline.first().map(|&call| CallId(call));
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
@@ -284,8 +293,9 @@ impl<'a, 't> Aligner<'a, 't> {
         }
     }
 
-    /// Pairs the launches of a gap, in order, where both sides have as many of a kind: the calls
-    /// around the gap hold them together, whatever their kernels are called.
+    /// Pairs the launches of a gap where both sides have as many of a kind, in order, or where one
+    /// side has one and the other several, as a product that is split: the calls around the gap hold
+    /// them together, whatever their kernels are called.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -296,12 +306,28 @@ impl<'a, 't> Aligner<'a, 't> {
             }
         }
         for of_kind in launches.into_values() {
-            if of_kind.baseline.len() == of_kind.candidate.len() {
-                for (a, b) in of_kind.baseline.into_iter().zip(of_kind.candidate) {
+            let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
+                1 => self.longest(side, &of_kind[side]),
+                _ => of_kind[side].clone(),
+            });
+            if mine.len() == theirs.len() {
+                for (a, b) in mine.into_iter().zip(theirs) {
                     self.pair_in_place(a, b);
                 }
             }
         }
+    }
+
+    /// The launch of the longest kernel, the first one of several: what is put beside a product
+    /// clears its output before or adds its parts up after, and is shorter.
+    fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
+        let tree = self.trees[side];
+        let duration = |call: u32| {
+            let below = tree.children(CallId(call));
+            below.filter(|&below| tree.kind(below) == CallKind::Gpu).map(|gpu| tree.duration(gpu)).max()
+        };
+        let longest = launches.iter().copied().max_by_key(|&call| (duration(call), Reverse(call)));
+        longest.into_iter().collect()
     }
 }
 

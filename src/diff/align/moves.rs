@@ -7,20 +7,10 @@
 
 use super::Aligner;
 use super::score::is_one_inside_other;
+use super::weights::{BESIDE, LOOKED_INTO, NEAR, NEAREST};
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// How many of the nearest calls of the other side are considered, before and behind.
-const NEAREST: usize = 8;
-
-/// How many calls below those that are left over are looked at.
-const LOOKED_INTO: usize = 1 << 14;
-
-/// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
-const BESIDE: u32 = 48;
-/// How far apart two calls are near: about a layer.
-const NEAR: u32 = 512;
 
 /// A call that is left over, and where it stands in the preorder of the baseline.
 #[derive(Clone, Copy)]
@@ -38,8 +28,8 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
-    /// Equal subtrees anywhere, then the only calls of their key with half of what is below in
-    /// common.
+    /// Equal subtrees anywhere that are the only ones of their kind, then the only calls of their key
+    /// with half of what is below in common.
     Far,
 }
 
@@ -59,19 +49,24 @@ impl Aligner<'_, '_> {
         if likeness == Likeness::Beside {
             lost = self.without_wrapped(&lost);
         }
-        let reach = match likeness {
-            Likeness::Beside => BESIDE,
-            Likeness::EqualNear | Likeness::SimilarNear => NEAR,
-            Likeness::Far => u32::MAX,
-        };
-        if likeness != Likeness::SimilarNear {
-            self.pair_by(&lost, reach, exact_of);
-            self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
-        }
+        let shape_of =
+            |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         match likeness {
-            Likeness::Beside | Likeness::SimilarNear => self.pair_by(&lost, reach, key_of),
-            Likeness::EqualNear => {}
-            Likeness::Far => self.pair_the_only(&lost, key_of),
+            Likeness::Beside => {
+                self.pair_by(&lost, BESIDE, exact_of);
+                self.pair_by(&lost, BESIDE, shape_of);
+                self.pair_by(&lost, BESIDE, key_of);
+            }
+            Likeness::EqualNear => {
+                self.pair_by(&lost, NEAR, exact_of);
+                self.pair_by(&lost, NEAR, shape_of);
+            }
+            Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
+            Likeness::Far => {
+                self.pair_the_only(&lost, exact_of);
+                self.pair_the_only(&lost, shape_of);
+                self.pair_the_only(&lost, key_of);
+            }
         }
     }
 
@@ -111,20 +106,20 @@ impl Aligner<'_, '_> {
         calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
     }
 
-    /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
+    /// Leaves out the calls that have an equal, kernel names aside, inside a free call of the other side: that one may be
     /// a wrapper, which is opened before anything in it is taken for moved.
     fn without_wrapped(&self, lost: &PerSide<Vec<Lost>>) -> PerSide<Vec<Lost>> {
         let inside = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
             let free = lost[side].iter().filter(|lost| self.is_free(side, lost.call));
             let below = free.flat_map(|lost| lost.call + 1..outline.end(lost.call));
-            below.take(LOOKED_INTO).map(|call| outline.exact[call as usize]).collect()
+            below.take(LOOKED_INTO).map(|call| outline.shape[call as usize]).collect()
         });
         let inside: PerSide<FxHashSet<u64>> = inside;
         PerSide::from_fn(|side| {
-            let exact = |lost: &&Lost| self.outlines[side].exact[lost.call as usize];
+            let shape = |lost: &&Lost| self.outlines[side].shape[lost.call as usize];
             let lost = lost[side].iter();
-            lost.filter(|lost| !inside[side.other()].contains(&exact(lost))).copied().collect()
+            lost.filter(|lost| !inside[side.other()].contains(&shape(lost))).copied().collect()
         })
     }
 
@@ -165,18 +160,49 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Pairs free calls that alone have their token on both sides.
+    /// Pairs free calls that alone have their token on both sides: among all calls of their scope,
+    /// not only among those that are left over, of which there may be one of each by chance.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
-        for (mine, theirs) in self.groups_by(lost, token) {
-            if mine.len() == 1 && theirs.len() == 1 {
-                self.pair_group(&mine, &theirs, u32::MAX);
-                self.pair_by_arguments(mine[0].call, theirs[0].call);
+        let mut only = Vec::new();
+        for (mine, theirs) in self.groups_by(lost, &token) {
+            if let ([mine], [theirs]) = (&mine[..], &theirs[..]) {
+                only.push((*mine, *theirs));
             }
         }
+        let counts = PerSide::from_fn(|side| {
+            let calls = only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
+            let tokens: FxHashMap<u64, u32> =
+                calls.map(|call| (token(self, side, call), 0)).collect();
+            self.count_in_scope(side, tokens, &token)
+        });
+        for (a, b) in only {
+            let alone = |side: Side, call: u32| counts[side][&token(self, side, call)] <= 1;
+            if alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call) {
+                self.pair_group(&[a], &[b], u32::MAX);
+                self.pair_by_arguments(a.call, b.call);
+            }
+        }
+    }
+
+    /// How often each token occurs in the scope that is being aligned, at any depth.
+    fn count_in_scope(
+        &self,
+        side: Side,
+        mut counts: FxHashMap<u64, u32>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> FxHashMap<u64, u32> {
+        if !counts.is_empty() {
+            for call in self.scope[side].clone() {
+                if let Some(count) = counts.get_mut(&token(self, side, call)) {
+                    *count += 1;
+                }
+            }
+        }
+        counts
     }
 
     /// Pairs two free calls where their arguments are the same, whatever is below them.

@@ -1,7 +1,7 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
 use super::runs;
-use super::sequence::{Compare, shared_tokens};
+use super::sequence::{Compare, Tokens, shared_tokens};
 use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -258,8 +258,10 @@ impl Compare for Siblings<'_, '_, '_> {
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+    /// The most telling tokens of which the two lists share enough: exact ones, else shapes, else
+    /// keys. Exact ones hold the names of kernels, which another platform has other ones for; where
+    /// they are shared by some and the next by more, nothing tells which are right but the paths.
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
             elements.map(|element| self.lists[side][element.start]).collect()
@@ -270,16 +272,20 @@ impl Compare for Siblings<'_, '_, '_> {
             |outline, call| outline.shape[call as usize],
             |outline, call| u64::from(outline.keys[call as usize].0),
         ];
-        let mut chosen = (Vec::new(), Vec::new());
-        let mut most = 0;
-        for level in levels {
+        let of_level = |level: fn(&Outline<'_>, u32) -> u64| -> Tokens {
             let of =
                 |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
-            let tokens: (Vec<u64>, Vec<u64>) = (of(Side::Baseline), of(Side::Candidate));
+            (of(Side::Baseline), of(Side::Candidate))
+        };
+        let mut chosen: Vec<Tokens> = Vec::new();
+        let mut most = 0;
+        for tokens in levels.map(of_level) {
             let shared = shared_tokens(&tokens.0, &tokens.1);
-            if chosen.0.is_empty() || shared > 2 * most {
+            if chosen.is_empty() || shared > 2 * most {
+                chosen = vec![tokens];
                 most = shared;
-                chosen = tokens;
+            } else if chosen.len() == 1 && shared > most {
+                chosen.push(tokens);
             }
         }
         chosen

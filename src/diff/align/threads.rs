@@ -244,6 +244,11 @@ impl Aligner<'_, '_> {
                 continue;
             };
             let mine = outlines[side].children(root.call);
+            let inside = root.call + 1..outlines[side].end(root.call);
+            let other = theirs.first().map_or(0..0, |&first| {
+                first..theirs.last().map_or(first, |&last| outlines[side.other()].end(last))
+            });
+            self.scope = PerSide::seen_from(side, inside, other);
             self.align_lists(PerSide::seen_from(side, mine, theirs));
             self.descend();
         }

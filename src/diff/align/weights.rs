@@ -51,3 +51,36 @@ pub(super) const RATIO: u32 = 16;
 pub(super) const SMALL: u32 = 32;
 /// How many partners for a rename are weighed against opening a call.
 pub(super) const PARTNERS: usize = 64;
+
+/// Lists with at most this many cells are solved exactly: 256 by 256, less than a millisecond.
+pub(super) const EXACT_CELLS: usize = 1 << 16;
+/// A block of unequal tokens with more cells than this is searched along its diagonal only.
+pub(super) const BLOCK_CELLS: usize = 1 << 20;
+/// Half the width of a corridor that has more cells than [`WIDE_CELLS`].
+pub(super) const HALF_WIDTH: usize = 32;
+/// Cells up to which a corridor is made wider. A row of like layers may be searched several layers
+/// to both sides then: the path may be wrong by one of them where nearly everything is renamed.
+pub(super) const WIDE_CELLS: usize = 1 << 18;
+/// Half the width of the widest corridor.
+pub(super) const HALF_WIDEST: usize = 128;
+/// Cells above which a corridor is made narrower; bounds memory.
+pub(super) const MOST_CELLS: usize = 1 << 23;
+/// Half the width of the narrowest corridor.
+pub(super) const HALF_NARROWEST: usize = 4;
+
+/// How many of the nearest calls of the other side are considered for a call that moved, before and
+/// behind: more than stand in one place.
+pub(super) const NEAREST: usize = 8;
+/// How many calls below those that are left over are looked at.
+pub(super) const LOOKED_INTO: usize = 1 << 14;
+/// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
+pub(super) const BESIDE: u32 = 48;
+/// How far apart two calls are near: about a layer.
+pub(super) const NEAR: u32 = 512;
+/// Evidence tokens that a call must hold before an equal one below another parent is taken for it:
+/// a module with an op in it. Smaller ones are found equal by chance.
+pub(super) const MOVED_ELSEWHERE: u32 = 8;
+/// Fewest siblings that are taken together as what a lost wrapper held.
+pub(super) const LEAST_RUN: usize = 8;
+/// Runs of siblings that are looked at for that, in each list.
+pub(super) const RUNS: usize = 64;
