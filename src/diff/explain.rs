@@ -1,5 +1,6 @@
 //! One call → why it has the partner that it has: the evidence, and the other candidates.
 
+use super::align::Words;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
@@ -9,6 +10,16 @@ use crate::tree::CallId;
 
 /// How many other candidates are told.
 const CANDIDATES: usize = 5;
+
+/// A word that two names share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedWord {
+    /// The word, in small letters.
+    pub word: String,
+    /// 1 and more where it tells alone that two ops are akin: by how few distinct names of the two
+    /// traces have it.
+    pub weight: f64,
+}
 
 /// What speaks for and against two calls being the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +44,8 @@ pub struct Evidence {
     pub distance: u32,
     /// The partner that the candidate has.
     pub partner: Option<CallId>,
+    /// The long words that the names share where the keys differ, with what they weigh.
+    pub words: Vec<SharedWord>,
 }
 
 /// Why a call has the partner that it has.
@@ -62,6 +75,7 @@ impl TraceDiff<'_> {
             diff: self,
             outlines: outlines.as_ref(),
             bags: Bags::new(outlines.as_ref()),
+            words: Words::new(self.trees(), outlines.as_ref()),
             side,
         };
         let partner = self.partner(side, call);
@@ -143,6 +157,7 @@ struct View<'a, 'd> {
     diff: &'a TraceDiff<'d>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
+    words: Words,
     side: Side,
 }
 
@@ -189,7 +204,15 @@ impl View<'_, '_> {
                 .position(self.side, call)
                 .abs_diff(self.position(self.side.other(), other)),
             partner: self.diff.partner(self.side.other(), other),
+            words: self.words(call, other),
         }
+    }
+
+    fn words(&self, call: CallId, other: CallId) -> Vec<SharedWord> {
+        let mine = self.outlines[self.side].keys[call.index()];
+        let theirs = self.outlines[self.side.other()].keys[other.index()];
+        let shared = self.words.shared(mine, theirs).filter(|_| mine != theirs);
+        shared.map(|(word, weight)| SharedWord { word: word.to_owned(), weight }).collect()
     }
 
     /// How many siblings stand before a call.

@@ -9,7 +9,7 @@ use super::{Layer, Stack, StackKind, periods};
 use crate::analysis::Measure;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A further stack has at least one part in this many of the first one's time.
 const FAIR_SHARE: i64 = 20;
@@ -167,17 +167,24 @@ fn choose<'t>(tree: &CallTree<'_>, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>>
 }
 
 fn are_nested(tree: &CallTree<'_>, a: &Group<'_>, b: &Group<'_>) -> bool {
-    a.calls
-        .iter()
-        .any(|&(_, x)| b.calls.iter().any(|&(_, y)| tree.is_below(x, y) || tree.is_below(y, x)))
+    let (mine, theirs) = (calls_of(&a.calls), calls_of(&b.calls));
+    let is_in = |calls: &FxHashSet<CallId>, of: &FxHashSet<CallId>| {
+        calls.iter().any(|&call| tree.ancestors(call).any(|above| of.contains(&above)))
+    };
+    is_in(&mine, &theirs) || is_in(&theirs, &mine)
+}
+
+fn calls_of(members: &[(u32, CallId)]) -> FxHashSet<CallId> {
+    members.iter().map(|&(_, call)| call).collect()
 }
 
 /// One stack for each distinct sequence of kernels that a graph replays, by first launch.
 fn graph_stacks(tree: &CallTree<'_>, modules: &[Found]) -> Vec<Found> {
     let mut found: Vec<(Vec<&str>, Found)> = Vec::new();
+    let of_stacks: Vec<_> = modules.iter().map(|found| calls_of(&found.members)).collect();
     let in_module = |launch: CallId| {
-        let members = modules.iter().flat_map(|found| &found.members);
-        members.into_iter().any(|&(_, module)| tree.is_below(launch, module))
+        let mut above = tree.ancestors(launch);
+        above.any(|above| of_stacks.iter().any(|calls| calls.contains(&above)))
     };
     for launch in tree.calls().filter(|&call| is_graph_launch(tree, call) && !in_module(call)) {
         let events: Vec<CallId> = tree.children(launch).collect();

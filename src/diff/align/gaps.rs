@@ -60,7 +60,12 @@ impl<'b> Gap<'_, 'b> {
         if inner.size == 0 {
             return self.wraps_queries(side, call, partners).then_some(0);
         }
-        let opened = self.bags.common(inner, wanted);
+        let mut opened = self.bags.common(inner, wanted);
+        if self.words.is_generated(outline.keys[call as usize]) {
+            // Its launches are its own: they were put in the place of others.
+            let launches = self.bags.launches(side, call);
+            opened -= self.bags.common(launches, wanted).min(opened);
+        }
         // Small change: neither most of what the call holds nor most of what the other side wants.
         if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
             return None;
@@ -144,7 +149,9 @@ impl<'b> Gap<'_, 'b> {
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        if !self.words.tell_of_kinship(keys.0, keys.1) || self.is_out_of_proportion(a, b) {
+        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
+        let akin = !generated && self.words.tell_of_kinship(keys.0, keys.1);
+        if !akin || self.is_out_of_proportion(a, b) {
             return false;
         }
         let mut holds = |side: Side, call: u32, key: Option<u32>| {
@@ -197,10 +204,13 @@ impl<'b> Gap<'_, 'b> {
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.kind(a) != y.kind(b) || !x.is_op_or_frame(a) || self.is_out_of_proportion(a, b) {
+        let keys = (x.keys[a as usize], y.keys[b as usize]);
+        // What a compiler made stands for several ops and is none of them under another name.
+        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
+        let unlike = x.kind(a) != y.kind(b) || !x.is_op_or_frame(a);
+        if unlike || generated || self.is_out_of_proportion(a, b) {
             return 0;
         }
-        let keys = (x.keys[a as usize], y.keys[b as usize]);
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
         let (shared, larger) = (self.bags.common(below, other), below.size.max(other.size));

@@ -4,10 +4,12 @@
 //! least half of what is below them. Among several, those that stand nearest to each other; near
 //! calls that are similar come before far ones that are equal, because in a trace of repeated steps
 //! an equal call is always to be had somewhere.
+//!
+//! Last of all, calls that are left over below different pairs: a module that another one calls now.
 
 use super::Aligner;
 use super::score::is_one_inside_other;
-use super::weights::{BESIDE, LOOKED_INTO, NEAR, NEAREST};
+use super::weights::{BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS};
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -84,6 +86,34 @@ impl Aligner<'_, '_> {
         };
         let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
+    }
+
+    /// Pairs equal subtrees that stand below different pairs, near each other or the only ones of the
+    /// whole traces, the outermost first.
+    pub(super) fn pair_moved_elsewhere(&mut self) {
+        let outlines = self.outlines;
+        let large = |me: &Self, side: Side, call: u32| {
+            let outline = me.outlines[side];
+            outline.is_op_or_frame(call) && outline.weight(call) >= MOVED_ELSEWHERE
+        };
+        let lost = PerSide::from_fn(|side| {
+            let roots = outlines[side].roots().into_iter();
+            let free: Vec<u32> = roots.flat_map(|root| self.entirely_free_below(side, root)).collect();
+            self.lost(side, &free, large)
+        });
+        if lost.baseline.is_empty() || lost.candidate.is_empty() {
+            return;
+        }
+        self.scope = outlines.map(|outline| 0..outline.len() as u32);
+        let shape_of =
+            |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
+        for (mine, theirs) in self.groups_by(&lost, shape_of) {
+            self.pair_group(&mine, &theirs, NEAR);
+            self.descend();
+        }
+        self.scope = outlines.map(|outline| 0..outline.len() as u32);
+        self.pair_the_only(&lost, exact_of);
+        self.descend();
     }
 
     fn lost_launches(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<Lost>> {
@@ -245,7 +275,10 @@ impl Aligner<'_, '_> {
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
         // The nearest calls may all be taken, so what is left looks again.
-        while self.pair_nearest(&mine, &theirs, reach) > 0 {
+        for _ in 0..ROUNDS {
+            if self.pair_nearest(&mine, &theirs, reach) == 0 {
+                break;
+            }
             mine.retain(|lost| self.is_free(Side::Baseline, lost.call));
             theirs.retain(|lost| self.is_free(Side::Candidate, lost.call));
         }

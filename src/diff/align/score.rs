@@ -211,6 +211,14 @@ impl Compare for Siblings<'_, '_, '_> {
                 .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
     }
 
+    fn begins_step(&self, side: Side, at: usize) -> bool {
+        let step = |at: usize| {
+            let call = self.lists[side][self.elements[side][at].start];
+            self.trees[side].step(CallId(call)).map(|step| step.event)
+        };
+        at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
+    }
+
     fn is_pair(&self, i: usize, j: usize) -> bool {
         if self.is_run(i, j) {
             return false;

@@ -17,6 +17,7 @@
 
 use super::slide;
 use super::weights::{BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS};
+use crate::side::Side;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
@@ -40,6 +41,10 @@ pub(super) trait Compare {
     /// may stand at several places, this decides which.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
+    }
+    /// Whether a recorded step begins with an element of one side.
+    fn begins_step(&self, _side: Side, _at: usize) -> bool {
+        false
     }
     /// Tokens of the elements in a range of each side, for the path of long lists; where two kinds of
     /// tokens may both be right, both.

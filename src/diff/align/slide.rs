@@ -6,9 +6,13 @@
 //!
 //!  a  r r r r        the hole of one side slides to the hole of the other: r and R may be a pair
 //!  b  r r R r        under two names
+//!
+//!  a  [f b][f b][f b]     a step that is gone is a whole one, not the end of one and the beginning
+//!  b  [f b]     [f b]     of the next, though both are as good otherwise
 //! ```
 
 use super::sequence::Compare;
+use crate::side::Side;
 
 /// Pairs of positions, and two more that stand for the ends of the lists. All count from 1.
 struct Row {
@@ -16,7 +20,7 @@ struct Row {
 }
 
 /// Slides each gap along the equal elements beside it: to where more of them are equal to the
-/// letter, or else to a gap of the other side.
+/// letter, or else to where a step begins, or else to a gap of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -45,8 +49,13 @@ impl Row {
     /// Moves the gap before `at` to the front; returns by how many pairs.
     fn slide_back(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) -> usize {
         let then = |(i, j): (usize, usize)| (i + gap.0, j + gap.1);
-        let moved = (1..at).rev().map(|i| (self.pairs[i], then(self.pairs[i]), self.gap(i)));
-        let count = best_slide(compare, gap, moved);
+        let moved = (1..at).rev().map(|i| Slid {
+            now: self.pairs[i],
+            then: then(self.pairs[i]),
+            first: self.pairs[i],
+            behind: self.gap(i),
+        });
+        let count = best_slide(compare, gap, self.first(at), moved);
         for pair in &mut self.pairs[at - count..at] {
             *pair = then(*pair);
         }
@@ -56,37 +65,63 @@ impl Row {
     /// Moves the gap before `at` to the back.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
-        let moved = (at..self.pairs.len() - 1)
-            .map(|i| (self.pairs[i], then(self.pairs[i]), self.gap(i + 1)));
-        let count = best_slide(compare, gap, moved);
+        let moved = (at..self.pairs.len() - 1).map(|i| Slid {
+            now: self.pairs[i],
+            then: then(self.pairs[i]),
+            first: (then(self.pairs[i]).0 + 1, then(self.pairs[i]).1 + 1),
+            behind: self.gap(i + 1),
+        });
+        let count = best_slide(compare, gap, self.first(at), moved);
         for pair in &mut self.pairs[at..at + count] {
             *pair = then(*pair);
         }
+    }
+
+    /// The first element of the gap before a pair, on the side that has one.
+    fn first(&self, at: usize) -> Pair {
+        (self.pairs[at - 1].0 + 1, self.pairs[at - 1].1 + 1)
     }
 }
 
 type Pair = (usize, usize);
 
-/// By how many pairs a gap slides best. Each comes as it is, as it would be, and with the gap
-/// behind it, at which the slide ends.
+/// One pair over which a gap may slide.
+struct Slid {
+    /// The pair as it is.
+    now: Pair,
+    /// As it would be.
+    then: Pair,
+    /// The first element of the gap then, on the side that has one.
+    first: Pair,
+    /// The gap behind the pair, at which the slide ends.
+    behind: (usize, usize),
+}
+
+/// By how many pairs a gap slides best.
 fn best_slide(
     compare: &mut impl Compare,
     gap: (usize, usize),
-    moved: impl Iterator<Item = (Pair, Pair, (usize, usize))>,
+    first: Pair,
+    moved: impl Iterator<Item = Slid>,
 ) -> usize {
-    let (mut best, mut gain, mut most) = (0, 0, 0);
-    for (count, (now, then, behind)) in moved.enumerate() {
+    let side = if gap.0 > 0 { Side::Baseline } else { Side::Candidate };
+    let of_side = |first: Pair| if gap.0 > 0 { first.0 - 1 } else { first.1 - 1 };
+    let (mut best, mut gain) = (0, 0);
+    let mut most = (0, compare.begins_step(side, of_side(first)));
+    for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
-        if !equal(now) || !equal(then) {
+        if !equal(slid.now) || !equal(slid.then) {
             break;
         }
         let mut same = |(i, j): Pair| i64::from(compare.same_to_the_letter(i - 1, j - 1));
-        gain += same(then) - same(now);
-        let meets = (gap.0 > 0) == (behind.1 > 0) && (gap.1 > 0) == (behind.0 > 0);
-        if gain > most || (meets && gain == most && best == 0) {
-            (best, most) = (count + 1, gain);
+        gain += same(slid.then) - same(slid.now);
+        let (mine, theirs) = slid.behind;
+        let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
+        let worth = (gain, compare.begins_step(side, of_side(slid.first)));
+        if worth > most || (meets && worth == most && best == 0) {
+            (best, most) = (count + 1, worth);
         }
-        if behind != (0, 0) {
+        if slid.behind != (0, 0) {
             break;
         }
     }

@@ -219,6 +219,7 @@ impl Aligner<'_, '_> {
         for side in Side::BOTH {
             self.rescue_split_threads(side);
         }
+        self.pair_moved_elsewhere();
     }
 
     /// Looks for what unpaired threads ran among what the threads of the other side have left over,
@@ -290,26 +291,30 @@ impl Aligner<'_, '_> {
     /// The outermost calls below `root` in which nothing is paired, in order.
     fn unpaired_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
-        let end = outline.end(root);
-        // For each call, the first paired one at or behind it.
-        let mut paired = end;
-        let mut next_paired = vec![end; (end - root) as usize];
-        for call in (root + 1..end).rev() {
+        let mut behind = root + 1;
+        let mut free = self.entirely_free_below(side, root);
+        free.retain(|&call| {
+            let is_outermost = call >= behind;
+            behind = behind.max(outline.end(call));
+            is_outermost
+        });
+        free
+    }
+
+    /// All calls below `root` in which nothing is paired, in order.
+    pub(super) fn entirely_free_below(&self, side: Side, root: u32) -> Vec<u32> {
+        let outline = self.outlines[side];
+        // The first paired call at or behind the one that is looked at.
+        let mut paired = outline.end(root);
+        let mut found = Vec::new();
+        for call in (root + 1..outline.end(root)).rev() {
             if !self.is_free(side, call) {
                 paired = call;
-            }
-            next_paired[(call - root) as usize] = paired;
-        }
-        let mut found = Vec::new();
-        let mut call = root + 1;
-        while call < end {
-            let behind = outline.end(call);
-            let is_free = next_paired[(call - root) as usize] >= behind && !outline.is_hidden(call);
-            if is_free {
+            } else if paired >= outline.end(call) && !outline.is_hidden(call) {
                 found.push(call);
             }
-            call = if is_free { behind } else { call + 1 };
         }
+        found.reverse();
         found
     }
 }

@@ -71,6 +71,9 @@ pub(super) const HALF_NARROWEST: usize = 4;
 /// How many of the nearest calls of the other side are considered for a call that moved, before and
 /// behind: more than stand in one place.
 pub(super) const NEAREST: usize = 8;
+/// How often what moved is looked for among the nearest that are still free: each time half of a
+/// crowd in one place finds a partner, and larger crowds are no evidence.
+pub(super) const ROUNDS: usize = 16;
 /// How many calls below those that are left over are looked at.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// How far apart two neighbours that changed places are, in calls of the preorder: about an op.

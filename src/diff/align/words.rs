@@ -33,6 +33,8 @@ struct Name {
     stem: Option<u32>,
     /// File without folder and function of a frame.
     code: Option<u32>,
+    /// Whether a compiler made the call, in the place of others.
+    generated: bool,
 }
 
 impl Words {
@@ -72,12 +74,12 @@ impl Words {
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
         words.iter().for_each(|&word| self.names_with[word as usize] += 1);
-        Name { words, stem, code }
+        Name { words, stem, code, generated: is_generated(name) }
     }
 
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
-        let none = const { &Name { words: Vec::new(), stem: None, code: None } };
+        let none = const { &Name { words: Vec::new(), stem: None, code: None, generated: false } };
         let (mine, theirs) = (self.names.get(&a).unwrap_or(none), self.names.get(&b).unwrap_or(none));
         let shared = mine.words.iter().filter(|word| theirs.words.binary_search(word).is_ok());
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
@@ -102,6 +104,11 @@ impl Words {
     /// moved to another folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
+    }
+
+    /// Whether a compiler made a call, as it makes `triton_poi_fused_add_mul_0` of two ops.
+    pub(super) fn is_generated(&self, key: Key) -> bool {
+        self.names.get(&key).is_some_and(|name| name.generated)
     }
 
     fn agree(&self, a: Key, b: Key, part: impl Fn(&Name) -> Option<u32>) -> bool {
@@ -129,6 +136,13 @@ fn built_in(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("<built-in ")?;
     let rest = rest.strip_prefix("method ").or_else(|| rest.strip_prefix("function ")).unwrap_or(rest);
     rest.split([' ', '>']).next()
+}
+
+/// Names that compilers give to what they put in the place of ops.
+fn is_generated(name: &str) -> bool {
+    const BEGIN: [&str; 4] =
+        ["triton_", "Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
+    BEGIN.iter().any(|begin| name.starts_with(begin)) || name.contains("cpp_fused_")
 }
 
 fn long_words(name: &str) -> impl Iterator<Item = String> {
