@@ -191,3 +191,26 @@ fn a_partner_of_another_kind_is_wrong() {
     let score = truth.score([(Some(0), Some(0)), (Some(3), Some(4)), (Some(6), None)]).gpu_path;
     assert_eq!((score.pairs, score.right, score.true_pairs), (2, 1, 6));
 }
+
+#[test]
+fn a_twin_in_another_stretch_is_wrong() {
+    let json = TraceBuilder::cuda().thread("main", |t| {
+        for _ in 0..2 {
+            t.leaf("aten::x");
+            t.leaf("aten::y");
+        }
+    });
+    let recording = Recording::read(json.json().as_bytes()).expect("a built trace is a trace");
+    let mut changed = recording.clone();
+    changed.remove(&[true, false, false, false]);
+    let truth = Truth::between(&recording, &changed);
+    let score = |map: &[(u32, u32)]| {
+        let map = map.iter().map(|&(one, two)| (Some(one), Some(two)));
+        truth.score(map).host
+    };
+    // The first x is gone: between the two y stands the second one.
+    let right = score(&[(1, 0), (2, 1), (3, 2)]);
+    assert_eq!((right.precision(), right.recall()), (1.0, 1.0));
+    let shifted = score(&[(1, 0), (0, 1), (3, 2)]);
+    assert_eq!((shifted.right, shifted.pairs), (2, 3));
+}
