@@ -7,6 +7,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
@@ -40,9 +41,9 @@ fn paths(at: usize) -> Option<PerSide<PathBuf>> {
 }
 
 /// The traces of a pair, and their size in bytes.
-fn traces(at: usize) -> (PerSide<Trace>, BytesCount) {
+fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     let paths = paths(at).expect("a pair that is there");
-    let traces = paths.map(|path| Trace::open(path).expect("a trace"));
+    let traces = paths.map(|path| Arc::new(Trace::open(path).expect("a trace")));
     let bytes: u64 = Side::BOTH.iter().map(|&side| traces[side].unpacked_bytes()).sum();
     (traces, BytesCount::new(bytes))
 }
@@ -81,37 +82,37 @@ fn read_unpacked(bencher: Bencher<'_, '_>, at: usize) {
 fn build(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
     bencher.counter(bytes).bench_local(|| {
-        black_box(traces.as_ref().map(CallTree::build));
+        black_box(traces.clone().map(CallTree::build));
     });
 }
 
 #[divan::bench(args = pairs())]
 fn align(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
-    let trees = traces.as_ref().map(CallTree::build);
+    let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
     bencher
         .counter(bytes)
-        .bench_local(|| TraceDiff::new(black_box(&trees.baseline), &trees.candidate));
+        .bench_local(|| TraceDiff::new(black_box(trees.baseline.clone()), trees.candidate.clone()));
 }
 
 #[divan::bench(args = pairs())]
 fn account(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    bencher.counter(bytes).bench_local(|| Analysis::new(black_box(&diff)));
+    let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
+    let diff = Arc::new(TraceDiff::new(trees.baseline, trees.candidate));
+    bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
 /// The tables, the page and the Markdown, with what they find out about steps and layers.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
+    let diff = Arc::new(TraceDiff::new(trees.baseline, trees.candidate));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
     bencher.counter(bytes).bench_local(|| {
-        let analysis = Analysis::new(&diff);
-        Report::new(&analysis).write(&target).expect("a writable folder")
+        let analysis = Analysis::new(diff.clone());
+        Report::new(analysis).write(&target).expect("a writable folder")
     });
 }

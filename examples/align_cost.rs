@@ -17,6 +17,7 @@ mod measuring;
 use measuring::thread_seconds;
 use std::error::Error;
 use std::fmt::Write;
+use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
@@ -77,18 +78,19 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
         let traces = PerSide::new(read_side(Side::Baseline)?, read_side(Side::Candidate)?);
         read = read.min(thread_seconds() - start);
         events = traces.baseline.len();
-        let trees = traces.as_ref().map(CallTree::build);
-        cells.push(seconds_to_align(trees.as_ref()));
+        let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
+        cells.push(seconds_to_align(&trees));
     }
     let milliseconds = |seconds: f64| format!("{:.1}", seconds * 1e3);
     let cells: Vec<String> = cells.into_iter().map(milliseconds).collect();
     Ok(format!("| {events} | {} | {} |", milliseconds(read), cells.join(" | ")))
 }
 
-fn seconds_to_align(trees: PerSide<&CallTree<'_>>) -> f64 {
+fn seconds_to_align(trees: &PerSide<Arc<CallTree>>) -> f64 {
     let round = || {
+        let PerSide { baseline, candidate } = trees.clone();
         let start = thread_seconds();
-        drop(std::hint::black_box(TraceDiff::new(trees.baseline, trees.candidate)));
+        drop(std::hint::black_box(TraceDiff::new(baseline, candidate)));
         thread_seconds() - start
     };
     (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)

@@ -11,12 +11,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
 use tracetree::analysis::{Analysis, Row};
-use tracetree::diff::TraceDiff;
-use tracetree::trace::{Nanos, ReadOptions, read_pair};
-use tracetree::tree::CallTree;
-use tracetree::{PerSide, Side};
+use tracetree::trace::Nanos;
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
@@ -37,16 +34,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let baseline = arguments.next().unwrap_or_else(|| BASELINE.to_owned());
     let candidate = arguments.next().unwrap_or_else(|| CANDIDATE.to_owned());
-    let options = ReadOptions::default();
-    let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
-    let traces = read_pair(paths, PerSide::new(&options, &options))?;
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    let analysis = Analysis::new(&diff);
+    let options = ComparisonOptions::default();
+    let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options)?;
 
     let mut out = std::io::stdout().lock();
     for op in CONVOLUTIONS {
-        let mut lowerings: Vec<_> = lowerings(&analysis, op).into_iter().collect();
+        let mut lowerings: Vec<_> = lowerings(comparison.analysis(), op).into_iter().collect();
         lowerings.sort_by_key(|(shapes, lowering)| {
             (Reverse(difference(lowering).abs()), shapes.clone())
         });
@@ -59,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The rows of `op`, by the shapes of the inputs, weights and bias.
-fn lowerings(analysis: &Analysis<'_>, op: &str) -> BTreeMap<String, Lowering> {
+fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
         // Shapes of both sides come first, the baseline's in front; scalars have none.
@@ -75,7 +68,7 @@ fn lowerings(analysis: &Analysis<'_>, op: &str) -> BTreeMap<String, Lowering> {
     lowerings
 }
 
-fn add_parts(analysis: &Analysis<'_>, row: &Row, side: Side, lowering: &mut Lowering) {
+fn add_parts(analysis: &Analysis, row: &Row, side: Side, lowering: &mut Lowering) {
     let tree = analysis.tree(side);
     for &event in &row.events[side] {
         let op = analysis.op_of(side, event).map_or("", |op| tree.name(op));

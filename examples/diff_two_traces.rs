@@ -9,13 +9,10 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedId, MergedNode, TraceDiff};
-use tracetree::report::Report;
-use tracetree::trace::{ReadOptions, read_pair};
-use tracetree::tree::CallTree;
-use tracetree::{PerSide, Side};
+use tracetree::report::ReportOptions;
+use tracetree::{Comparison, ComparisonOptions, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
@@ -27,27 +24,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let baseline = arguments.next().unwrap_or_else(|| BASELINE.to_owned());
     let candidate = arguments.next().unwrap_or_else(|| CANDIDATE.to_owned());
 
-    // Each stage borrows from the one before it, and returns a value of its own.
-    let options = ReadOptions::default();
-    let paths = PerSide::new(Path::new(&baseline), Path::new(&candidate));
-    let traces = read_pair(paths, PerSide::new(&options, &options))?;
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    let analysis = Analysis::new(&diff);
+    let options = ComparisonOptions::default();
+    let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options)?;
 
     let mut out = std::io::stdout().lock();
-    totals(&analysis, &mut out)?;
-    names(&analysis, &mut out)?;
-    points(&diff, &mut out)?;
+    totals(comparison.analysis(), &mut out)?;
+    names(comparison.analysis(), &mut out)?;
+    points(comparison.diff(), &mut out)?;
     if let Some(folder) = arguments.next() {
-        let files = Report::new(&analysis).write(&folder)?;
+        let files = comparison.report(ReportOptions::default()).write(&folder)?;
         writeln!(out, "\n{} files in {folder}", files.len())?;
     }
     Ok(())
 }
 
 /// The totals, and that the rows add up to them.
-fn totals(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> {
+fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let account = analysis.account();
     for side in Side::BOTH {
         let totals = &account.totals[side];
@@ -66,7 +58,7 @@ fn totals(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> 
 }
 
 /// The names with the largest differences.
-fn names(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> {
+fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let mut groups = analysis.by_name();
     groups.sort_by_key(|group| {
         let difference = group.time.candidate - group.time.baseline;
@@ -88,7 +80,7 @@ fn names(analysis: &Analysis<'_>, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// The points of difference with GPU work, equal ones together.
-fn points(diff: &TraceDiff<'_>, out: &mut impl Write) -> std::io::Result<()> {
+fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for point in diff.differences().iter().filter(|point| point.gpu_events > 0) {
         let common = point.lowest_common.map_or_else(String::new, |id| label(diff, id));
@@ -104,7 +96,7 @@ fn points(diff: &TraceDiff<'_>, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-fn label(diff: &TraceDiff<'_>, id: MergedId) -> String {
+fn label(diff: &TraceDiff, id: MergedId) -> String {
     let name = |side: Side, call| diff.tree(side).name(call);
     match diff.merged().node(id) {
         MergedNode::Both(a, b) => match (name(Side::Baseline, a), name(Side::Candidate, b)) {

@@ -9,47 +9,50 @@
 
 use std::error::Error;
 use std::io::Write;
-use tracetree::Side;
 use tracetree::diff::TraceDiff;
-use tracetree::trace::{Category, Trace, Uid};
+use tracetree::trace::{Category, Uid};
 use tracetree::tree::{CallId, CallTree};
+use tracetree::{Comparison, ComparisonOptions, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let baseline = Trace::open(arguments.next().unwrap_or_else(|| BASELINE.to_owned()))?;
-    let candidate = Trace::open(arguments.next().unwrap_or_else(|| CANDIDATE.to_owned()))?;
+    let baseline = arguments.next().unwrap_or_else(|| BASELINE.to_owned());
+    let candidate = arguments.next().unwrap_or_else(|| CANDIDATE.to_owned());
     let wanted = arguments.next().map(|text| text.parse().map(Uid)).transpose()?;
 
-    let trees = (CallTree::build(&baseline), CallTree::build(&candidate));
-    let diff = TraceDiff::new(&trees.0, &trees.1);
+    let options = ComparisonOptions::default();
+    let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options)?;
+    let (diff, trees) = (comparison.diff(), comparison.diff().trees());
     let call = match wanted {
-        Some(uid) => call_at(&trees.0, uid).ok_or("the event is no host call and no GPU event")?,
-        None => longest_kernel(&diff).ok_or("no kernel has a partner")?,
+        Some(uid) => {
+            call_at(trees.baseline, uid).ok_or("the event is no host call and no GPU event")?
+        }
+        None => longest_kernel(diff).ok_or("no kernel has a partner")?,
     };
 
     let mut out = std::io::stdout().lock();
-    stack(&trees.0, call, &mut out)?;
+    stack(trees.baseline, call, &mut out)?;
     writeln!(out, "\n{}:", diff.relation(Side::Baseline, call).label())?;
     match diff.partner(Side::Baseline, call) {
-        Some(partner) => stack(&trees.1, partner, &mut out)?,
+        Some(partner) => stack(trees.candidate, partner, &mut out)?,
         None => {
             let common = diff.lowest_common(Side::Baseline, call);
-            let name = common.map_or("nothing", |above| trees.0.name(above));
+            let name = common.map_or("nothing", |above| trees.baseline.name(above));
             writeln!(out, "no partner; the lowest common node above it is {name}")?;
         }
     }
     Ok(())
 }
 
-fn call_at(tree: &CallTree<'_>, uid: Uid) -> Option<CallId> {
+fn call_at(tree: &CallTree, uid: Uid) -> Option<CallId> {
     tree.call_of(tree.trace().event_at(uid)?)
 }
 
 /// The kernel of the baseline that takes longest among those with a partner.
-fn longest_kernel(diff: &TraceDiff<'_>) -> Option<CallId> {
+fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
     let tree = diff.tree(Side::Baseline);
     let category = |call: CallId| tree.event(call).map(|event| tree.trace().category(event));
     tree.calls()
@@ -59,7 +62,7 @@ fn longest_kernel(diff: &TraceDiff<'_>) -> Option<CallId> {
 }
 
 /// The call and all calls above it, outermost first.
-fn stack(tree: &CallTree<'_>, call: CallId, out: &mut impl Write) -> std::io::Result<()> {
+fn stack(tree: &CallTree, call: CallId, out: &mut impl Write) -> std::io::Result<()> {
     let mut stack: Vec<CallId> = tree.ancestors(call).collect();
     stack.reverse();
     stack.push(call);

@@ -8,6 +8,7 @@
 
 use std::error::Error;
 use std::io::Write;
+use tracetree::program::Steps;
 use tracetree::trace::Trace;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
@@ -20,10 +21,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let trace = Trace::open(arguments.next().unwrap_or_else(|| TRACE.to_owned()))?;
     let lines = arguments.next().map_or(Ok(LINES), |text| text.parse())?;
-    let tree = CallTree::build(&trace);
+    let tree = CallTree::build(trace.clone());
 
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), tree.steps().len())?;
+    writeln!(out, "{}: {} calls, {} steps", trace.source(), tree.len(), Steps::of(&tree).len())?;
     for note in trace.notes().iter().chain(tree.notes()) {
         writeln!(out, "{}: {}", note.code, note.message)?;
     }
@@ -40,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn line(tree: &CallTree<'_>, call: CallId) -> String {
+fn line(tree: &CallTree, call: CallId) -> String {
     let name: String = tree.name(call).chars().take(WIDTH).collect();
     match tree.kind(call) {
         CallKind::Thread | CallKind::Unlinked => {

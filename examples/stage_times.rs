@@ -15,10 +15,11 @@ mod measuring;
 use measuring::peak_memory;
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use tracetree::report::{Emit, Report, ReportOptions};
-use tracetree::trace::{ReadOptions, read_pair};
-use tracetree::{Analysis, CallTree, PerSide, TraceDiff};
+use tracetree::trace::ReadOptions;
+use tracetree::{Analysis, CallTree, PerSide, Trace, TraceDiff};
 
 /// Rounds where the command line names no number.
 const ROUNDS: usize = 5;
@@ -57,22 +58,26 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn round(paths: PerSide<&Path>, folder: &Path) -> tracetree::Result<Round> {
     let mut costs = Vec::new();
-    let options = ReadOptions::default();
-    let traces = measured(&mut costs, || read_pair(paths, PerSide::new(&options, &options)))?;
+    let options = ReadOptions::default().without_flows();
+    let read = |path: &Path| Trace::open_with(path, &options).map(Arc::new);
+    let (baseline, candidate) =
+        measured(&mut costs, || rayon::join(|| read(paths.baseline), || read(paths.candidate)));
+    let traces = PerSide::new(baseline?, candidate?);
+    let build = |trace: &Arc<Trace>| CallTree::build(trace.clone());
     let trees = measured(&mut costs, || {
-        rayon::join(|| CallTree::build(&traces.baseline), || CallTree::build(&traces.candidate))
+        rayon::join(|| build(&traces.baseline), || build(&traces.candidate))
     });
-    let diff = measured(&mut costs, || TraceDiff::new(&trees.0, &trees.1));
-    let analysis = measured(&mut costs, || Analysis::new(&diff));
+    let diff = measured(&mut costs, || TraceDiff::new(trees.0, trees.1));
+    let analysis = Arc::new(measured(&mut costs, || Analysis::new(diff)));
     for emits in [vec![], vec![Emit::Html, Emit::Markdown]] {
         let options = ReportOptions { emits, ..ReportOptions::default() };
-        measured(&mut costs, || Report::with_options(&analysis, options).write(folder))?;
+        measured(&mut costs, || Report::with_options(analysis.clone(), options).write(folder))?;
     }
-    let both = |of: fn(&tracetree::Trace) -> u64| of(&traces.baseline) + of(&traces.candidate);
+    let both = |of: fn(&Trace) -> u64| of(&traces.baseline) + of(&traces.candidate);
     Ok(Round {
         costs,
         events: both(|trace| trace.len() as u64) as usize,
-        bytes: both(tracetree::Trace::unpacked_bytes),
+        bytes: both(Trace::unpacked_bytes),
     })
 }
 

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     NotATrace,
     /// A stated bound was reached (unpacked size, depth, length of a name).
     LimitExceeded,
+    /// The work was stopped on request (see [`Cancel`](crate::Cancel)).
+    Cancelled,
     /// The request itself cannot be met (a uid that the trace does not have, an output in the way).
     Usage,
 }

@@ -23,9 +23,9 @@
 //!
 //! let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
 //! let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-//! let trees = (CallTree::build(&before), CallTree::build(&after));
-//! let diff = TraceDiff::new(&trees.0, &trees.1);
-//! let analysis = Analysis::new(&diff);
+//! let trees = (CallTree::build(before), CallTree::build(after));
+//! let diff = TraceDiff::new(trees.0, trees.1);
+//! let analysis = Analysis::new(diff);
 //!
 //! // Where the time differs, largest baseline time first.
 //! let slowest = &analysis.by_name()[0];
@@ -37,7 +37,7 @@
 //!
 //! // The same files that the command line leaves.
 //! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
-//! let files = Report::new(&analysis).write(&folder)?;
+//! let files = Report::new(analysis).write(&folder)?;
 //! assert!(files.contains(&"diff_stats.csv"));
 //! # std::fs::remove_dir_all(&folder).expect("the folder was written");
 //! # Ok::<(), tracetree::Error>(())
@@ -71,19 +71,25 @@
 //! The command line is the feature `cli`, on by default; without it clap is not compiled.
 
 pub mod analysis;
+mod cancel;
+mod comparison;
 pub mod diff;
 pub mod error;
+pub mod fleet;
 pub mod model;
+pub mod program;
 pub mod report;
 pub mod side;
 pub mod trace;
 pub mod tree;
 
 pub use analysis::Analysis;
+pub use cancel::Cancel;
+pub use comparison::{Comparison, ComparisonOptions, Input, Stage};
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use report::Report;
-pub use side::{PerSide, Side};
+pub use side::{PerSide, Presence, Side};
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;
 

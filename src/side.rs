@@ -97,6 +97,35 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
+/// Which side has something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Presence {
+    /// Both sides, or neither.
+    Both,
+    /// One side alone.
+    Only(Side),
+}
+
+impl Presence {
+    /// Which side has something, by how much each has.
+    pub fn of(counts: PerSide<u64>) -> Presence {
+        match (counts.baseline, counts.candidate) {
+            (1.., 0) => Presence::Only(Side::Baseline),
+            (0, 1..) => Presence::Only(Side::Candidate),
+            (0, 0) | (1.., 1..) => Presence::Both,
+        }
+    }
+
+    /// As tables write it: `both`, `trace1_only` or `trace2_only`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Presence::Both => "both",
+            Presence::Only(Side::Baseline) => "trace1_only",
+            Presence::Only(Side::Candidate) => "trace2_only",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,16 +6,19 @@ use support::compared::{compare_files, compare_texts};
 use support::find::{rows, time};
 use support::phenomena::{ALL, Phenomenon};
 use support::trace_builder::{Op, TraceBuilder};
-use tracetree::analysis::{Analysis, Measure, RowKind, busy_time};
+use tracetree::analysis::{Analysis, RowKind};
+use tracetree::program::Measure;
+use tracetree::program::StepId;
 use tracetree::trace::Nanos;
-use tracetree::{PerSide, Side};
+use tracetree::trace::busy_time;
+use tracetree::{PerSide, Presence, Side};
 
-fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
 /// Kind, µs of both sides, and lowest common node of the only row of this name.
-fn row(analysis: &Analysis<'_>, name: &str) -> (RowKind, PerSide<f64>, String) {
+fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
     let micros = found[0].time.map(Nanos::as_micros);
@@ -69,7 +72,7 @@ fn a_one_sided_op_below_a_common_op_adds_to_its_row() {
     look("inserted_op", |analysis| {
         assert_eq!(row(analysis, "MyBlock"), is(RowKind::CommonOp, 0.0, 5.0, "MyBlock"));
         let row = rows(analysis, "MyBlock")[0];
-        assert_eq!((row.presence(), row.ratio()), ("trace2_only", None));
+        assert_eq!((row.presence(), row.ratio()), (Presence::Only(Side::Candidate), None));
         assert_eq!(row.difference(), Nanos(5_000));
     });
 }
@@ -165,10 +168,10 @@ fn without_gpu_events_the_host_self_time_of_ops_is_accounted() {
 }
 
 #[test]
-fn a_row_names_the_step_of_the_baseline() {
+fn a_row_names_its_step_by_position_as_the_steps_table_does() {
     look("step_numbers", |analysis| {
         let steps: Vec<_> = analysis.rows().iter().map(|row| analysis.step_of(row)).collect();
-        assert_eq!(steps, [Some(3), Some(3), Some(4), Some(4)]);
+        assert_eq!(steps, [0, 0, 1, 1].map(|at| Some(StepId(at))));
     });
 }
 

@@ -18,7 +18,7 @@ fn compare_json<T>(
     baseline: &str,
     candidate: &str,
     options: AnalysisOptions,
-    look: impl FnOnce(&Analysis<'_>) -> T,
+    look: impl FnOnce(&Analysis) -> T,
 ) -> T {
     let traces = PerSide::new(trace("baseline", baseline), trace("candidate", candidate));
     compare_with(&traces, options, look)
@@ -185,7 +185,7 @@ fn an_error_in_a_rule_file_names_the_file_and_what_is_wrong() {
 }
 
 /// Time of each category in ms.
-fn times(analysis: &Analysis<'_>) -> BTreeMap<String, PerSide<f64>> {
+fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
     let mut times: BTreeMap<String, PerSide<f64>> = BTreeMap::new();
     for row in analysis.by_category() {
         let name = analysis.options().categories.name(row.category).to_owned();
@@ -270,7 +270,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
 }
 
 /// What the three tables say, for the mirror law.
-fn table_lines(analysis: &Analysis<'_>, turn: bool) -> [Vec<String>; 3] {
+fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
         lines(&analysis.by_category(), turn, |row| {
@@ -290,7 +290,7 @@ fn table_lines(analysis: &Analysis<'_>, turn: bool) -> [Vec<String>; 3] {
 }
 
 /// The verdicts on the kernels, by name.
-fn verdicts(analysis: &Analysis<'_>) -> BTreeMap<String, Verdict> {
+fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
     let rows = analysis.by_kernel();
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
     let names = rows.iter().map(|row| format!("{} {} {:?}", row.kernel, row.op, row.category));

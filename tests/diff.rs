@@ -10,13 +10,13 @@ use tracetree::diff::{MergedNode, Relation, TraceDiff};
 use tracetree::trace::Uid;
 use tracetree::{PerSide, Side};
 
-fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff<'_>) -> T) -> T {
+fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| look(analysis.diff()))
 }
 
 /// What stands at each point of difference: names of both sides, empty where there is none; and the
 /// name of the lowest common node.
-fn points(diff: &TraceDiff<'_>) -> Vec<[String; 3]> {
+fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
     let name = |node: MergedNode, side: Side| {
         node.call(side).map_or_else(String::new, |call| diff.tree(side).name(call).to_owned())
     };

@@ -10,17 +10,16 @@ use support::phenomena::Phenomenon;
 use support::trace_builder::TraceBuilder;
 use tempfile::TempDir;
 use tracetree::report::{Report, read_uid_map};
-use tracetree::trace::{ReadOptions, Trace, read_pair};
+use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
-use tracetree::{Error, ErrorKind, PerSide};
+use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 
 /// The error of a comparison whose baseline is `t.json` with this text.
 fn refused(text: &str) -> Error {
-    let options = ReadOptions::default();
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());
     let good = Path::new("examples/traces/cnn.pt.trace.json.gz");
-    read_pair(PerSide::new(&path, good), PerSide::new(&options, &options)).expect_err(text)
+    Comparison::open(path, good, &ComparisonOptions::default()).expect_err(text)
 }
 
 fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
@@ -81,8 +80,8 @@ fn a_trace_without_calls_cannot_be_compared() {
 fn of_two_broken_traces_the_baseline_is_told_first() {
     let folder = TempDir::new().expect("a temporary folder");
     let paths = PerSide::new(file(&folder, "a.json", b"x"), file(&folder, "b.json", b"y"));
-    let options = ReadOptions::default();
-    let error = read_pair(paths.as_ref().map(PathBuf::as_path), PerSide::new(&options, &options))
+    let PerSide { baseline, candidate } = paths.clone();
+    let error = Comparison::open(baseline, candidate, &ComparisonOptions::default())
         .expect_err("two broken traces");
     assert_eq!(error.path(), paths.baseline);
 }
@@ -114,7 +113,7 @@ fn an_output_below_a_file_cannot_be_made() {
     let folder = TempDir::new().expect("a temporary folder");
     let target = file(&folder, "taken", b"mine").join("report");
     let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis).write(&target).expect_err("a file stands in the path")
+        Report::new(analysis.clone()).write(&target).expect_err("a file stands in the path")
     });
     assert_says(&error, ErrorKind::Io, "create the report folder");
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 1);
@@ -124,7 +123,7 @@ fn an_output_below_a_file_cannot_be_made() {
 fn a_trace_of_queries_alone_is_a_tree_without_gpu_path() {
     let built =
         trace("built", &TraceBuilder::cuda().thread("main", |t| t.call("cudaGetDevice")).json());
-    let tree = CallTree::build(&built);
+    let tree = CallTree::build(built);
     assert_eq!(tree.len(), 2);
     assert!(tree.roots().all(|root| !tree.is_gpu_path(root)));
 }

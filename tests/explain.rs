@@ -12,8 +12,8 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 #[test]
 fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
     let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::open(path).expect("an example trace"));
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let trees = traces.map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
     let tree = diff.tree(Side::Baseline);
     let call = tree
         .calls()
@@ -30,8 +30,8 @@ fn a_renamed_convolution_is_explained_by_its_place_and_what_is_below() {
 #[test]
 fn a_partner_has_more_evidence_than_the_candidates_that_lost() {
     let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::open(path).expect("an example trace"));
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let trees = traces.map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
     let tree = diff.tree(Side::Baseline);
     let call = tree.calls().find(|&call| tree.name(call) == "aten::conv2d").expect("a convolution");
     let explanation = diff.explain(Side::Baseline, call);

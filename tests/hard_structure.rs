@@ -13,7 +13,7 @@ use tracetree::{PerSide, Side};
 fn look(
     baseline: impl FnOnce(&mut HostThread<'_>),
     candidate: impl FnOnce(&mut HostThread<'_>),
-    look: impl FnOnce(&TraceDiff<'_>),
+    look: impl FnOnce(&TraceDiff),
 ) {
     let texts = PerSide::new(
         TraceBuilder::cuda().thread("main", baseline).json(),

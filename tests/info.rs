@@ -10,7 +10,7 @@ use support::compared::trace;
 use support::trace_builder::{Op, TraceBuilder};
 use support::traces;
 use tempfile::TempDir;
-use tracetree::analysis::{Contents, Platform, TraceInfo, Vendor};
+use tracetree::program::{Contents, Platform, TraceInfo, Vendor};
 use tracetree::trace::Trace;
 
 fn recorded() -> String {

@@ -6,19 +6,19 @@ mod support;
 use support::{laws, traces};
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedNode, TraceDiff};
-use tracetree::report::Report;
+use tracetree::report::ReportOptions;
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
-use tracetree::{PerSide, Side};
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 fn check(paths: PerSide<&std::path::Path>) {
     let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
-    let trees = traces.as_ref().map(CallTree::build);
+    let trees = traces.map(CallTree::build);
     for side in Side::BOTH {
         identity(&trees[side]);
     }
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
+    let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline);
     laws::mirror(&diff, &mirrored);
     laws::once_in_the_map(&diff);
     laws::pairs_hang_below_pairs(&diff);
@@ -27,18 +27,18 @@ fn check(paths: PerSide<&std::path::Path>) {
 }
 
 /// A trace against itself has no difference.
-fn identity(tree: &CallTree<'_>) {
-    let diff = TraceDiff::new(tree, tree);
+fn identity(tree: &CallTree) {
+    let diff = TraceDiff::new(tree.clone(), tree.clone());
     let source = tree.trace().source();
     assert_eq!(diff.differences(), vec![], "{source} differs from itself");
     for call in tree.calls() {
         assert_eq!(diff.partner(Side::Baseline, call), Some(call), "{source}: {}", tree.name(call));
     }
-    let analysis = Analysis::new(&diff);
+    let analysis = Analysis::new(diff);
     assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
 }
 
-fn merged_tree_holds_every_call_once(diff: &TraceDiff<'_>) {
+fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
     let merged = diff.merged();
     let mut calls = PerSide::new(0, 0);
     for (id, node) in merged.nodes() {
@@ -56,8 +56,8 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff<'_>) {
 }
 
 /// All time is in the rows, to the nanosecond, whichever side comes first.
-fn conservation(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
-    let (analysis, turned) = (Analysis::new(diff), Analysis::new(mirrored));
+fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
+    let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
     assert!(analysis.account().is_exact() && turned.account().is_exact());
     assert_eq!(analysis.account().difference(), -turned.account().difference());
     for side in Side::BOTH {
@@ -68,7 +68,7 @@ fn conservation(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
         let in_rows: u64 = analysis.rows().iter().map(|row| row.events[side].len() as u64).sum();
         assert_eq!(in_rows, analysis.account().totals[side].events);
     }
-    let figures = |analysis: &Analysis<'_>, turn: bool| {
+    let figures = |analysis: &Analysis, turn: bool| {
         let mut rows: Vec<_> = analysis
             .rows()
             .iter()
@@ -90,10 +90,10 @@ fn report_bytes(paths: PerSide<&std::path::Path>, threads: usize) -> Vec<(String
     let target = folder.path().join("report");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
     pool.install(|| {
-        let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
-        let trees = traces.as_ref().map(CallTree::build);
-        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-        Report::new(&Analysis::new(&diff)).write(&target).expect("a writable folder");
+        let options = ComparisonOptions::default();
+        let comparison = Comparison::open(paths.baseline, paths.candidate, &options);
+        let report = comparison.expect("two traces").report(ReportOptions::default());
+        report.write(&target).expect("a writable folder");
     });
     let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
         .expect("a report folder")

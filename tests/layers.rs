@@ -5,7 +5,8 @@ mod support;
 use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
-use tracetree::analysis::{Analysis, LayerPairs, PlacePair, StackKind};
+use tracetree::analysis::{Analysis, LayerPairs, PlacePair};
+use tracetree::program::StackKind;
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
@@ -46,7 +47,7 @@ fn model(blocks: &[f64]) -> String {
 /// Stack, layer numbers and time in µs of each row.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
-fn rows(analysis: &Analysis<'_>) -> Vec<Shown> {
+fn rows(analysis: &Analysis) -> Vec<Shown> {
     let pairs = LayerPairs::of(analysis);
     let layer = |place: PlacePair, side| place.layer(side).map(|id| id.layer);
     let shown = analysis.layer_rows(&pairs).into_iter().map(|row| {
@@ -247,7 +248,7 @@ fn an_extra_layer_is_found_where_it_was_added() {
 }
 
 fn check(paths: &PerSide<std::path::PathBuf>) {
-    let sorted = |analysis: &Analysis<'_>, turn: fn(PerSide<i64>) -> PerSide<i64>| {
+    let sorted = |analysis: &Analysis, turn: fn(PerSide<i64>) -> PerSide<i64>| {
         let pairs = LayerPairs::of(analysis);
         let ops = analysis.layer_op_rows(&pairs);
         let rows = analysis.layer_rows(&pairs);

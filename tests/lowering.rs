@@ -17,7 +17,7 @@ fn path(fixture: &Fixture, file: &str) -> PathBuf {
     root.join("tests/fixtures").join(fixture.folder).join(file)
 }
 
-fn lowest_common_ops(diff: &TraceDiff<'_>) -> Vec<String> {
+fn lowest_common_ops(diff: &TraceDiff) -> Vec<String> {
     let mut names = BTreeSet::new();
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -34,8 +34,8 @@ fn the_lowest_common_op_holds_the_same_work_on_both_sides() {
     for fixture in &FIXTURES {
         let files = PerSide::new("baseline.json", "candidate.json");
         let traces = files.map(|file| Trace::open(path(fixture, file)).expect("a fixture"));
-        let trees = traces.as_ref().map(CallTree::build);
-        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+        let trees = traces.clone().map(CallTree::build);
+        let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
         assert_eq!(lowest_common_ops(&diff), fixture.lowest_common, "{}", fixture.folder);
     }
 }

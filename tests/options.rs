@@ -27,9 +27,9 @@ fn example() -> PerSide<Trace> {
         .map(|path| Trace::open(path).expect("an example trace"))
 }
 
-fn without_frames(traces: &PerSide<Trace>) -> PerSide<CallTree<'_>> {
+fn without_frames(traces: &PerSide<Trace>) -> PerSide<CallTree> {
     let options = TreeOptions::default().frames(Frames::LeftOut);
-    traces.as_ref().map(|trace| CallTree::with_options(trace, options))
+    traces.clone().map(|trace| CallTree::with_options(trace, options))
 }
 
 fn aliases(text: &str) -> DiffOptions {
@@ -50,13 +50,13 @@ fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
                 assert_eq!(tree.call_of(event).is_some(), takes_part && !is_frame);
             }
         }
-        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+        let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
         laws::once_in_the_map(&diff);
-        let analysis = Analysis::new(&diff);
+        let analysis = Analysis::new(diff.clone());
         assert!(analysis.account().is_exact(), "{}", traces.baseline.source());
-        let whole = traces.as_ref().map(CallTree::build);
-        let whole = TraceDiff::new(&whole.baseline, &whole.candidate);
-        let totals = Analysis::new(&whole).account().totals;
+        let whole = traces.clone().map(CallTree::build);
+        let whole = TraceDiff::new(whole.baseline.clone(), whole.candidate.clone());
+        let totals = Analysis::new(whole.clone()).account().totals;
         assert_eq!(analysis.account().totals.map(|t| t.events), totals.map(|t| t.events));
         assert_eq!(analysis.account().totals.map(|t| t.time), totals.map(|t| t.time));
     }
@@ -66,16 +66,17 @@ fn a_tree_without_frames_has_all_other_calls_and_the_same_account() {
 fn frames_left_out_on_purpose_are_not_missed() {
     let traces = example();
     let trees = without_frames(&traces);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    let summary = summarise(&Analysis::new(&diff));
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
+    let summary = summarise(&Analysis::new(diff));
     assert!(summary.notes.iter().all(|note| note.note.code != "NO_PYTHON_STACKS"));
 }
 
 #[test]
 fn an_alias_makes_two_names_one_op() {
     let traces = example();
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::with_options(&trees.baseline, &trees.candidate, aliases(VENDORS));
+    let trees = traces.map(CallTree::build);
+    let diff =
+        TraceDiff::with_options(trees.baseline.clone(), trees.candidate.clone(), aliases(VENDORS));
     let tree = &trees.baseline;
     let vendor_ops: Vec<_> = tree
         .calls()
@@ -91,7 +92,7 @@ fn an_alias_makes_two_names_one_op() {
         let same = diff.explain(Side::Baseline, call).partner.expect("its evidence");
         assert!(same.same_key && !same.same_name);
     }
-    let analysis = Analysis::new(&diff);
+    let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     let both = "aten::miopen_convolution | aten::cudnn_convolution";
     assert!(analysis.by_name().iter().any(|group| group.name == both && group.row_count == 45));
@@ -107,10 +108,10 @@ fn an_alias_makes_two_names_one_op() {
 fn an_alias_changes_nothing_else() {
     let paths = Phenomenon::of("rename").files();
     let traces = paths.map(|path| Trace::open(path).expect("a fixture"));
-    let trees = traces.as_ref().map(CallTree::build);
-    let plain = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let trees = traces.map(CallTree::build);
+    let plain = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
     let other = aliases("[[alias]]\npattern = 'no such name'\nname = 'x'");
-    let aliased = TraceDiff::with_options(&trees.baseline, &trees.candidate, other);
+    let aliased = TraceDiff::with_options(trees.baseline.clone(), trees.candidate, other);
     assert!(plain.uid_map().eq(aliased.uid_map()));
     assert_eq!(plain.differences(), aliased.differences());
 }
@@ -118,8 +119,8 @@ fn an_alias_changes_nothing_else() {
 #[test]
 fn a_trace_has_no_difference_from_itself_under_aliases() {
     let trace = Trace::open("examples/traces/resnet.rocm.json.gz").expect("an example trace");
-    let tree = CallTree::build(&trace);
-    let diff = TraceDiff::with_options(&tree, &tree, aliases(VENDORS));
+    let tree = CallTree::build(trace);
+    let diff = TraceDiff::with_options(tree.clone(), tree.clone(), aliases(VENDORS));
     assert_eq!(diff.differences(), vec![]);
     assert!(tree.calls().all(|call| !diff.is_aliased(call, call)));
 }
@@ -127,10 +128,10 @@ fn a_trace_has_no_difference_from_itself_under_aliases() {
 #[test]
 fn the_sides_are_called_what_the_user_says() {
     let traces = example();
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
+    let trees = traces.map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
     let analysis =
-        Analysis::with_options(&diff, AnalysisOptions::default().names("mi|300", "h100"));
+        Analysis::with_options(diff.clone(), AnalysisOptions::default().names("mi|300", "h100"));
     assert!(verdict(&analysis).starts_with("h100 takes 0.85x the GPU time of mi|300"));
     let summary = summarise(&analysis);
     assert_eq!([summary.trace1.name.as_str(), summary.trace2.name.as_str()], ["mi|300", "h100"]);
@@ -139,7 +140,7 @@ fn the_sides_are_called_what_the_user_says() {
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.contains("| mi\\|300 ms | h100 ms |"), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
-    let unnamed = Analysis::new(&diff);
+    let unnamed = Analysis::new(diff);
     assert_eq!(Side::BOTH.map(|side| unnamed.side_name(side)), ["trace1", "trace2"]);
 }
 
@@ -147,9 +148,9 @@ fn the_sides_are_called_what_the_user_says() {
 fn the_parts_of_the_account_add_up_to_each_total() {
     for paths in pairs() {
         let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
-        let trees = traces.as_ref().map(CallTree::build);
-        let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-        for totals in Side::BOTH.map(|side| Analysis::new(&diff).account().totals[side]) {
+        let trees = traces.clone().map(CallTree::build);
+        let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
+        for totals in Side::BOTH.map(|side| Analysis::new(diff.clone()).account().totals[side]) {
             assert_eq!(totals.paired + totals.one_sided + totals.unlinked, totals.time);
         }
     }

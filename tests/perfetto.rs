@@ -17,8 +17,10 @@ fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
     let options = ReportOptions { emits: vec![Emit::Perfetto], perfetto_slices: slices };
-    with_analysis(pair, |analysis| Report::with_options(analysis, options.clone()).write(&target))
-        .expect("a report");
+    with_analysis(pair, |analysis| {
+        Report::with_options(analysis.clone(), options.clone()).write(&target)
+    })
+    .expect("a report");
     fs::read(target.join("perfetto.json.gz")).expect("a file")
 }
 

@@ -23,13 +23,13 @@ fn read(trace: &Shown) -> Trace {
 /// Checks the laws of a pair.
 fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    let mirrored = TraceDiff::new(&trees.candidate, &trees.baseline);
+    let trees = traces.map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
+    let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline);
     laws::mirror(&diff, &mirrored);
     laws::once_in_the_map(&diff);
     laws::pairs_hang_below_pairs(&diff);
-    let account = (Analysis::new(&diff), Analysis::new(&mirrored));
+    let account = (Analysis::new(diff), Analysis::new(mirrored));
     prop_assert!(account.0.account().is_exact() && account.1.account().is_exact());
     prop_assert_eq!(account.0.account().difference(), -account.1.account().difference());
     Ok(())
@@ -51,8 +51,8 @@ proptest! {
     #[test]
     fn a_random_trace_does_not_differ_from_itself(shown in trace()) {
         let trace = read(&shown);
-        let tree = CallTree::build(&trace);
-        let diff = TraceDiff::new(&tree, &tree);
+        let tree = CallTree::build(trace);
+        let diff = TraceDiff::new(tree.clone(), tree.clone());
         prop_assert_eq!(diff.differences(), vec![]);
         for call in tree.calls() {
             prop_assert_eq!(diff.partner(Side::Baseline, call), Some(call));

@@ -12,7 +12,7 @@ use tracetree::diff::{MergedNode, TraceDiff};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{PerSide, Side};
 
-fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis<'_>)) {
+fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     let file = |name: &str| real(&format!("cpu/{name}.pt.trace.json.gz"));
     if let (Some(baseline), Some(candidate)) = (file(baseline), file(candidate)) {
         compare_files(PerSide::new(baseline, candidate), look);
@@ -38,7 +38,7 @@ fn recording_memory_changes_the_frames_of_the_profiler_alone() {
 }
 
 /// Names of the outermost calls that one side has alone, with how many there are.
-fn outermost_alone<'t>(diff: &TraceDiff<'t>, side: Side) -> BTreeMap<&'t str, usize> {
+fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let mut names = BTreeMap::new();
     for point in diff.differences() {
         if let MergedNode::Only(only, call) = diff.merged().node(point.node)
@@ -51,8 +51,8 @@ fn outermost_alone<'t>(diff: &TraceDiff<'t>, side: Side) -> BTreeMap<&'t str, us
 }
 
 /// Names of the ops that one side has alone, at any depth, with how many there are.
-fn ops_alone<'t>(diff: &TraceDiff<'t>, side: Side) -> BTreeMap<&'t str, usize> {
-    let tree: &CallTree<'t> = diff.tree(side);
+fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
+    let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();
     let ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
     for op in ops.filter(|&op| diff.partner(side, op).is_none()) {
@@ -143,7 +143,7 @@ fn layer(number: usize) -> &'static str {
 }
 
 /// Names of the calls at the points of difference, by the module that they stand in.
-fn points_by_module<'t>(diff: &TraceDiff<'t>) -> BTreeMap<&'t str, Vec<&'t str>> {
+fn points_by_module(diff: &TraceDiff) -> BTreeMap<&str, Vec<&str>> {
     let mut points: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for point in diff.differences() {
         for side in Side::BOTH {

@@ -17,13 +17,13 @@ use tracetree::tree::{CallId, CallKind};
 use tracetree::{PerSide, Side};
 
 /// Compares two real traces; nothing where there are none.
-fn look(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis<'_>)) {
+fn look(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     if let (Some(baseline), Some(candidate)) = (real(baseline), real(candidate)) {
         compare_files(PerSide::new(baseline, candidate), look);
     }
 }
 
-fn platforms(model: &str, check: impl FnOnce(&Analysis<'_>)) {
+fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
     let file = |gpu: &str| format!("mi300_h100/{model}.{gpu}.json.gz");
     look(&file("mi300"), &file("h100"), check);
 }
@@ -32,7 +32,7 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis<'_>)) {
 type Figure = (&'static str, u64, f64, f64);
 
 /// Whether the names summary has these figures, to the microsecond that they were rounded to.
-fn assert_figures(analysis: &Analysis<'_>, figures: &[Figure]) {
+fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
     for &(name, rows, baseline, candidate) in figures {
@@ -45,7 +45,7 @@ fn assert_figures(analysis: &Analysis<'_>, figures: &[Figure]) {
     }
 }
 
-fn assert_totals(analysis: &Analysis<'_>, baseline: f64, candidate: f64) {
+fn assert_totals(analysis: &Analysis, baseline: f64, candidate: f64) {
     assert!(analysis.account().is_exact());
     let totals = analysis.account().totals.map(|totals| totals.time.as_millis());
     assert!((totals.baseline - baseline).abs() < 0.0006, "{totals:?}");
@@ -53,7 +53,7 @@ fn assert_totals(analysis: &Analysis<'_>, baseline: f64, candidate: f64) {
 }
 
 /// Every op on the GPU path is paired with one of its name, but for these on the baseline.
-fn assert_gpu_path_pairs(diff: &TraceDiff<'_>, renamed: &[&str]) {
+fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let ops = tree.calls().filter(|&c| tree.kind(c) == CallKind::Op && tree.is_gpu_path(c));

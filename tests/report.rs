@@ -31,7 +31,7 @@ const FILES: [&str; 8] = [
 fn report(phenomenon: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
-        Report::new(analysis).write(folder.path()).expect("a writable folder");
+        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
     });
     folder
 }
@@ -177,7 +177,7 @@ fn foreign_files_are_kept_and_old_ones_replaced() {
     fs::write(at("notes.txt"), "mine").expect("a file");
     fs::write(at("summary.json"), "old").expect("a file");
     compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis).write(folder.path()).expect("a writable folder");
+        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
     });
     assert_eq!(text(&folder, "notes.txt"), "mine");
     assert!(json(&folder, "summary.json").is_object());
@@ -189,7 +189,7 @@ fn a_file_in_the_way_stays_and_nothing_is_left_beside_it() {
     let target = parent.path().join("report");
     fs::write(&target, "mine").expect("a file");
     let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis).write(&target).expect_err("a file is in the way")
+        Report::new(analysis.clone()).write(&target).expect_err("a file is in the way")
     });
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert_eq!(fs::read_to_string(&target).expect("the file"), "mine");
@@ -206,7 +206,7 @@ fn a_linked_folder_of_another_file_system_takes_a_report() {
     std::os::unix::fs::symlink(elsewhere.path(), &link).expect("a link");
     for _ in 0..2 {
         compare_files(Phenomenon::of("rename").files(), |analysis| {
-            Report::new(analysis).write(&link).expect("a writable folder");
+            Report::new(analysis.clone()).write(&link).expect("a writable folder");
         });
         assert!(json(&elsewhere, "summary.json").is_object());
         assert!(names(elsewhere.path()).iter().all(|name| !name.starts_with('.')));
@@ -221,7 +221,7 @@ fn a_folder_in_the_way_of_a_file_is_told_before_anything_is_replaced() {
     fs::write(at("merged_tree_output.txt"), "old").expect("a file");
     fs::create_dir_all(at("uid_map.csv").join("mine")).expect("a folder");
     let error = compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis).write(folder.path()).expect_err("a folder is in the way")
+        Report::new(analysis.clone()).write(folder.path()).expect_err("a folder is in the way")
     });
     assert_eq!(error.kind(), ErrorKind::Usage);
     assert!(at("uid_map.csv").join("mine").is_dir());
@@ -236,7 +236,7 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
         || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
     let folder = TempDir::new().expect("a temporary folder");
     compare_texts(&PerSide::new(program(), program()), |analysis| {
-        Report::new(analysis).write(folder.path()).expect("a writable folder");
+        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
     });
     let rows = table(&folder, "diff_stats.csv");
     assert_eq!(rows[0]["name"], odd);

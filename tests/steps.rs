@@ -3,12 +3,14 @@
 mod support;
 
 use support::compared::{compare_files, compare_texts, trace};
+use support::find::call;
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
-use tracetree::analysis::Phase::{
+use tracetree::analysis::{Analysis, Figures, StepPlace, StepRow};
+use tracetree::program::Phase::{
     Decode, Mixed, Prefill, TrainBackward, TrainForward, TrainOptimizer, Unknown,
 };
-use tracetree::analysis::{Analysis, Figures, Phase, Phases, Selection, StepPlace, StepRow};
+use tracetree::program::{Phase, Phases, Selection, Steps};
 use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -106,7 +108,7 @@ fn communication_is_exposed_only_where_nothing_computes() {
 /// The phase of the only call of each of these names.
 fn phases_of(text: &str, names: &[&str]) -> Vec<Phase> {
     let trace = trace("a trace", text);
-    let tree = CallTree::build(&trace);
+    let tree = CallTree::build(trace);
     let phases = Phases::of(&tree);
     names.iter().map(|name| phases.phase(support::find::call(&tree, name))).collect()
 }
@@ -210,10 +212,10 @@ fn an_annotation_says_nothing_about_another_thread() {
 fn a_selection_leaves_the_chosen_steps_with_their_uids() {
     let text = steps(&[5.0, 6.0, 7.0, 8.0]);
     let whole = trace("a trace", &text);
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole.clone());
     let steps = Some("1..3".parse().expect("a range"));
     let cut = Selection { steps, phase: None }.cut(&tree).expect("two steps");
-    let cut_tree = CallTree::build(&cut);
+    let cut_tree = CallTree::build(cut.clone());
     let times: Vec<i64> = support::find::calls(&cut_tree, "gemm")
         .into_iter()
         .map(|call| cut_tree.duration(call).0)
@@ -222,14 +224,14 @@ fn a_selection_leaves_the_chosen_steps_with_their_uids() {
     let event = cut_tree.event(support::find::calls(&cut_tree, "gemm")[0]).expect("an event");
     let same = whole.event_at(cut.uid(event)).expect("the same uid");
     assert_eq!((whole.start(same), whole.duration(same)), (cut.start(event), cut.duration(event)));
-    assert_eq!(cut_tree.steps().len(), 2);
+    assert_eq!(Steps::of(&cut_tree).len(), 2);
 }
 
 #[test]
 fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
     let text = steps(&[5.0, 6.0]);
     let whole = trace("a trace", &text);
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole);
     let steps = Some("4..".parse().expect("a range"));
     let error = Selection { steps, phase: None }.cut(&tree).expect_err("no such step");
     assert!(error.to_string().contains("it has 2 steps"), "{error}");
@@ -241,12 +243,12 @@ fn a_selection_of_nothing_is_an_error_that_tells_what_there_is() {
 fn a_selection_by_phase_accounts_that_phase_alone() {
     let path = traces::example_pairs()[1].baseline.clone();
     let whole = tracetree::trace::Trace::open(&path).expect("an example");
-    let tree = CallTree::build(&whole);
+    let tree = CallTree::build(whole);
     let cut = Selection { steps: None, phase: Some(Phase::TrainForward) }.cut(&tree);
     let cut = cut.expect("training");
-    let cut_tree = CallTree::build(&cut);
-    let diff = tracetree::diff::TraceDiff::new(&cut_tree, &cut_tree);
-    let analysis = Analysis::new(&diff);
+    let cut_tree = CallTree::build(cut);
+    let diff = tracetree::diff::TraceDiff::new(cut_tree.clone(), cut_tree);
+    let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     assert!(analysis.account().totals.baseline.time > Nanos::ZERO);
     let rows = analysis.phase_rows();
@@ -254,7 +256,7 @@ fn a_selection_by_phase_accounts_that_phase_alone() {
 }
 
 /// Steps and phases divide the same time.
-fn adds_up(analysis: &Analysis<'_>) {
+fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {
         let totals = &analysis.account().totals[side];
@@ -270,7 +272,7 @@ fn adds_up(analysis: &Analysis<'_>) {
             assert!(figures.iter().all(|f| f.idle >= Nanos::ZERO && f.busy >= Nanos::ZERO));
             assert!(figures.iter().all(|f| f.exposed_communication <= f.communication));
         }
-        if analysis.measure() == tracetree::analysis::Measure::GpuTime {
+        if analysis.measure() == tracetree::program::Measure::GpuTime {
             assert_eq!(sum(&of_steps, |f| f.busy), totals.busy);
         }
         let parts: [fn(&Figures) -> Nanos; 6] = [
@@ -288,7 +290,7 @@ fn adds_up(analysis: &Analysis<'_>) {
 }
 
 /// Exchanging the sides exchanges the figures.
-fn mirrors(one: &Analysis<'_>, other: &Analysis<'_>) {
+fn mirrors(one: &Analysis, other: &Analysis) {
     let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));
     assert_eq!(figures(one.step_rows()).collect::<Vec<_>>(), turned.collect::<Vec<_>>());
@@ -329,4 +331,19 @@ fn real_inference_is_launched_inside_its_annotations() {
             assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [phase], "{name}");
         });
     }
+}
+
+#[test]
+fn gpu_work_belongs_to_the_step_that_launched_it() {
+    let built = TraceBuilder::cuda().thread("main", |t| {
+        t.step(4, |t| t.op("aten::mm", |t| t.kernel("long", 500.0)));
+        t.step(5, |t| t.op("aten::sum", |t| t.kernel("late", 5.0)));
+    });
+    let trace = trace("built", &built.json());
+    let tree = CallTree::build(trace.clone());
+    let steps = Steps::of(&tree);
+    let late = tree.event(call(&tree, "late")).expect("an event");
+    assert!(trace.start(late) > steps.spans()[1].end, "it runs after its step");
+    let number = |name| steps.step(call(&tree, name)).and_then(|step| steps.span(step).number);
+    assert_eq!((number("long"), number("late")), (Some(4), Some(5)));
 }

@@ -120,7 +120,7 @@ fn thresholds_are_the_users() {
 
 /// The sites account all time, and exchanging the sides turns every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
-    let judged = |analysis: &Analysis<'_>| {
+    let judged = |analysis: &Analysis| {
         let found = analysis.verdicts(&Thresholds::default());
         for side in Side::BOTH {
             let sum: Nanos = found.sites.iter().map(|site| site.time[side]).sum();

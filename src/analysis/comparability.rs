@@ -5,11 +5,12 @@
 //! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
 
+use super::Analysis;
 use super::robust::median;
-use super::{Analysis, Measure, Phase, Steps};
+use crate::program::{Measure, Phase, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
-use crate::tree::{CallKind, CallTree};
+use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// These say that the sides did not do the same work.
@@ -35,7 +36,7 @@ pub struct Comparability {
 
 impl Comparability {
     /// Checks whether the traces may be compared.
-    pub(super) fn of(analysis: &Analysis<'_>) -> Comparability {
+    pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
         analysis.check_model(&mut found.both);
         analysis.check_arguments(&mut found.both);
@@ -54,10 +55,10 @@ impl Comparability {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
-        self.derived.comparability.get_or_init(|| Comparability::of(self))
+        self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
     fn check_model(&self, notes: &mut Notes) {
@@ -186,16 +187,19 @@ impl Analysis<'_> {
             "wrap the phases in record_function, or profile with the engine's own annotations",
             || "nothing in the trace tells the phases: all work counts as phase unknown".to_owned(),
         );
-        // Asked of the trace: frames that the user left out of the tree were recorded.
-        let trace = tree.trace();
-        let has_frames =
-            trace.events().any(|event| trace.category(event) == Category::PythonFunction);
-        let has_stacks = has_frames || !trace.call_stacks().is_empty();
         notes.add(
             "NO_PYTHON_STACKS",
-            u64::from(!has_stacks),
+            u64::from(!has_stacks(tree)),
             "profile with with_stack=True",
-            || "the trace has no Python frames: modules and layers are not known".to_owned(),
+            || match has_stacks(self.tree(side.other())) {
+                true => format!(
+                    "{} has no Python frames and {} has: it was compared without its frames, which are shown on its side alone; modules and layers are known of {} only",
+                    side.label(),
+                    side.other().label(),
+                    side.other().label()
+                ),
+                false => "the trace has no Python frames: modules and layers are not known".to_owned(),
+            },
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
         notes.add("NO_SHAPES", u64::from(!has_shapes), "profile with record_shapes=True", || {
@@ -209,6 +213,13 @@ impl Analysis<'_> {
             || format!("{early} GPU events start before the call that launched them"),
         );
     }
+}
+
+/// Asked of the trace: frames that the user left out of the tree were recorded.
+fn has_stacks(tree: &CallTree) -> bool {
+    let trace = tree.trace();
+    let is_frame = |event| trace.category(event) == Category::PythonFunction;
+    trace.events().any(is_frame) || !trace.call_stacks().is_empty()
 }
 
 fn examples(found: &[String]) -> String {
@@ -238,14 +249,12 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 }
 
 /// Distinct instances of each module class.
-fn module_classes<'t>(tree: &CallTree<'t>) -> BTreeMap<&'t str, usize> {
+fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
     let mut instances: BTreeSet<&'t str> = BTreeSet::new();
     instances.extend(tree.calls().filter(|&call| tree.is_module(call)).map(|call| tree.name(call)));
     let mut classes = BTreeMap::new();
     for name in instances {
-        let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
-        let class = name.rsplit_once('_').map_or(name, |(class, _)| class);
-        *classes.entry(class).or_default() += 1;
+        *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;
     }
     classes
 }
@@ -271,7 +280,7 @@ fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
 }
 
 /// GPU time under graph launches, and their number.
-fn graph_replay(tree: &CallTree<'_>) -> (Nanos, u64) {
+fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let launches = tree.calls().filter(|&call| {
         tree.kind(call) == CallKind::Runtime
             && tree.is_gpu_path(call)
@@ -284,7 +293,7 @@ fn graph_replay(tree: &CallTree<'_>) -> (Nanos, u64) {
 }
 
 /// GPU events that start before their launch by more than the noise of the clocks.
-fn early_events(tree: &CallTree<'_>) -> u64 {
+fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));
     let is_early = |event| {

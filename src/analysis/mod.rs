@@ -1,71 +1,42 @@
 //! [`TraceDiff`] → [`Analysis`]: every microsecond in exactly one row, at its lowest common op.
 
 mod account;
-mod annotations;
+mod cached;
 mod categories;
 mod comparability;
-mod derived;
-mod figures;
 mod fusion;
-mod info;
-mod intervals;
 mod kernels;
 mod layers;
 mod options;
-mod phases;
-mod platform;
-mod rank_test;
-mod ranks;
-mod robust;
-mod rows;
-mod same_kernels;
-mod selection;
-mod sites;
-mod stacks;
+pub(crate) mod robust;
 mod steps;
-mod summaries;
-mod tally;
-mod timeline;
 mod verdict;
 
-pub use account::{Account, Measure, Totals, ratio};
-pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use account::{
+    Account, Lowering, LoweringSide, NameSummary, Row, RowKind, Tally, Totals, UniqueArgsSummary,
+};
+use cached::Cached;
 use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
-pub use figures::{Figures, PhaseRow, StepName, StepPlace, StepRow, is_communication};
 pub use fusion::{Evidence, FusionRow, KernelChange};
-pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
-pub use intervals::{busy_time, newly_busy};
-pub use kernels::{CategoryRow, KernelRow};
-pub use layers::{
-    Layer, LayerId, LayerOpRow, LayerPairs, LayerPlace, LayerRow, Layers, PlacePair, Spread, Stack,
-    StackKind,
-};
+pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
+pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
-pub use phases::{Phase, Phases};
-pub use platform::{Platform, Vendor};
-pub use ranks::{CollectiveWait, Collectives, straggler};
-pub use rows::{Row, RowKind};
-pub use same_kernels::{SameKernelRow, SameKernels};
-pub use selection::{Selection, StepRange};
-pub use sites::{Repeats, Site, Verdicts};
-pub use stacks::PythonStack;
-pub use steps::{StepId, StepSpan, Steps};
-pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
-pub use tally::Tally;
-pub use verdict::{Judgement, Question, Thresholds, Verdict, Work, judge};
+pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
+pub use verdict::{Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work};
 
 use crate::diff::TraceDiff;
+use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
-use crate::trace::{Nanos, Notes};
-use crate::tree::{CallId, CallKind, CallTree};
-use derived::Derived;
+use crate::trace::{Nanos, Notes, newly_busy};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::sync::Arc;
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
-pub struct Analysis<'d> {
-    diff: &'d TraceDiff<'d>,
+pub struct Analysis {
+    diff: Arc<TraceDiff>,
     measure: Measure,
     rows: Vec<Row>,
     /// Row of each accounted call, by its slot.
@@ -74,10 +45,10 @@ pub struct Analysis<'d> {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
-    derived: Derived,
+    cached: Cached,
 }
 
-impl<'d> Analysis<'d> {
+impl Analysis {
     /// Accounts the time of both traces.
     ///
     /// ```
@@ -85,21 +56,22 @@ impl<'d> Analysis<'d> {
     ///
     /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
     /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
-    /// let analysis = Analysis::new(&diff);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
+    /// let analysis = Analysis::new(diff);
     /// assert!(analysis.account().is_exact());
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn new(diff: &'d TraceDiff<'d>) -> Analysis<'d> {
+    pub fn new(diff: impl Into<Arc<TraceDiff>>) -> Analysis {
         Analysis::with_options(diff, AnalysisOptions::default())
     }
 
     /// Accounts the time of both traces, with options.
-    pub fn with_options(diff: &'d TraceDiff<'d>, options: AnalysisOptions) -> Analysis<'d> {
-        let measure = Measure::of(diff);
-        let (rows, row_of) = rows::assign(diff, measure);
-        let account = Account::new(diff, measure, &rows);
+    pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
+        let diff = diff.into();
+        let measure = Measure::of(diff.trees());
+        let (rows, row_of) = account::assign_rows(&diff, measure);
+        let account = Account::new(&diff, measure, &rows);
         let mut notes = Notes::default();
         if measure == Measure::HostSelfTime {
             notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
@@ -107,20 +79,12 @@ impl<'d> Analysis<'d> {
                     .to_owned()
             });
         }
-        let categories = CategoryTable::new(diff, measure, &options.categories);
-        let derived = Derived::default();
+        let categories = CategoryTable::new(&diff, measure, &options.categories);
+        let cached = Cached::default();
         let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes, derived };
+            Analysis { diff, measure, rows, row_of, account, categories, options, notes, cached };
         analysis.note_unclassified();
         analysis
-    }
-
-    /// The same analysis with other thresholds for its verdicts.
-    #[must_use]
-    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
-        self.options.thresholds = thresholds;
-        self.derived.verdicts = std::sync::OnceLock::new();
-        self
     }
 
     /// From where on a difference matters.
@@ -168,12 +132,12 @@ impl<'d> Analysis<'d> {
     }
 
     /// The comparison that is accounted.
-    pub fn diff(&self) -> &'d TraceDiff<'d> {
-        self.diff
+    pub fn diff(&self) -> &Arc<TraceDiff> {
+        &self.diff
     }
 
     /// The tree of one side.
-    pub fn tree(&self, side: Side) -> &'d CallTree<'d> {
+    pub fn tree(&self, side: Side) -> &Arc<CallTree> {
         self.diff.tree(side)
     }
 
@@ -234,12 +198,12 @@ impl<'d> Analysis<'d> {
     }
 
     /// Names of the accounted events of a row on one side, in order of start.
-    pub fn event_names(&self, row: &Row, side: Side) -> Vec<&'d str> {
+    pub fn event_names(&self, row: &Row, side: Side) -> Vec<&str> {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
     /// Name of the lowest common node of a row; empty where not even a thread is common.
-    pub fn lowest_common_name(&self, row: &Row) -> &'d str {
+    pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
         let side =
@@ -247,23 +211,23 @@ impl<'d> Analysis<'d> {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// Number of the step that a row was launched in, by the baseline's count where it has one.
-    pub fn step_of(&self, row: &Row) -> Option<u64> {
+    /// The step that a row was launched in, of the baseline where it was launched in one there.
+    pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {
-            let call = row.calls[side].or_else(|| row.events[side].first().copied())?;
-            self.tree(side).step(call).map(|step| step.number)
+            let call = row.events[side].first().copied().or(row.calls[side])?;
+            self.steps(side).step(call)
         })
     }
 
     /// Name of the innermost `nn.Module` around a row; empty where there is none.
-    pub fn module_of(&self, row: &Row) -> &'d str {
+    pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
             .find_map(|&side| {
                 let tree = self.tree(side);
                 tree.module(row.calls[side]?).map(|module| tree.name(module))
             })
-            .map_or("", |name| name.strip_prefix("nn.Module: ").unwrap_or(name))
+            .map_or("", ModuleName::instance_or_name)
     }
 
     /// The op that launched a GPU event, or that a host event is: the nearest op at or above.

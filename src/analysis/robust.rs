@@ -4,7 +4,7 @@
 const TO_STANDARD: f64 = 1.4826;
 
 /// The middle sample, or the mean of the two in the middle; 0 without samples.
-pub(super) fn median(samples: &[f64]) -> f64 {
+pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = sorted.len() / 2;
@@ -16,7 +16,7 @@ pub(super) fn median(samples: &[f64]) -> f64 {
 }
 
 /// The median distance from the median, scaled to a standard deviation.
-pub(super) fn median_deviation(samples: &[f64]) -> f64 {
+pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     let middle = median(samples);
     let distances: Vec<f64> = samples.iter().map(|sample| (sample - middle).abs()).collect();
     TO_STANDARD * median(&distances)

@@ -3,10 +3,9 @@
 
 use clap::Args;
 use std::path::PathBuf;
-use tracetree::diff::{Aliases, DiffOptions, TraceDiff};
-use tracetree::trace::Trace;
-use tracetree::tree::{CallTree, Frames, TreeOptions};
-use tracetree::{PerSide, Result};
+use tracetree::diff::{Aliases, DiffOptions};
+use tracetree::tree::{Frames, TreeOptions};
+use tracetree::{ComparisonOptions, Result};
 
 #[derive(Args)]
 pub(super) struct CompareArgs {
@@ -30,33 +29,18 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// The call trees of both traces, built at the same time.
-    pub(super) fn trees<'t>(&self, traces: &'t PerSide<Trace>) -> PerSide<CallTree<'t>> {
-        let build = |trace| CallTree::with_options(trace, self.tree_options());
-        let (baseline, candidate) =
-            rayon::join(|| build(&traces.baseline), || build(&traces.candidate));
-        PerSide::new(baseline, candidate)
-    }
-
-    fn tree_options(&self) -> TreeOptions {
-        TreeOptions::default().frames(if self.no_python { Frames::LeftOut } else { Frames::Kept })
-    }
-
-    /// Reads what the alignment needs besides the trees; before the traces, to fail early.
-    pub(super) fn diff_options(&self) -> Result<DiffOptions> {
-        Ok(match &self.alias {
+    /// The options of a comparison, with what the user chose here. Reads the file of aliases.
+    pub(super) fn options(&self) -> Result<ComparisonOptions> {
+        let frames = if self.no_python { Frames::LeftOut } else { Frames::Kept };
+        let diff = match &self.alias {
             Some(path) => DiffOptions::default().aliases(Aliases::read(path)?),
             None => DiffOptions::default(),
-        })
+        };
+        Ok(ComparisonOptions::default().tree(TreeOptions::default().frames(frames)).diff(diff))
     }
 
     /// Whether the user chose anything.
     pub(super) fn is_default(&self) -> bool {
         !self.no_python && self.alias.is_none()
     }
-}
-
-/// Aligns both trees.
-pub(super) fn align<'t>(trees: &'t PerSide<CallTree<'t>>, options: DiffOptions) -> TraceDiff<'t> {
-    TraceDiff::with_options(&trees.baseline, &trees.candidate, options)
 }

@@ -1,6 +1,6 @@
 //! `tracetree diff BASE NEW`: the main job.
 
-use super::compare::{self, CompareArgs};
+use super::compare::CompareArgs;
 use super::emit::EmitArgs;
 use super::output::Console;
 use super::selection::SelectionArgs;
@@ -9,10 +9,10 @@ use super::{Outcome, fleet, load, summary};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::analysis::{Account, Analysis, AnalysisOptions, Categories};
-use tracetree::report::{Report, summarise, write_markdown, write_summary};
+use tracetree::analysis::{AnalysisOptions, Categories};
+use tracetree::report::{summarise, write_markdown, write_summary};
 use tracetree::trace::Nanos;
-use tracetree::{Error, ErrorKind, PerSide, Result};
+use tracetree::{ComparisonOptions, Error, ErrorKind, PerSide, Result};
 
 #[derive(Args)]
 pub(super) struct DiffArgs {
@@ -91,20 +91,24 @@ impl FromStr for Limit {
 }
 
 impl Limit {
-    fn is_passed(self, account: &Account) -> bool {
+    fn is_passed(self, time: PerSide<Nanos>) -> bool {
         match self {
-            Limit::Time(most) => account.difference() > most,
+            Limit::Time(most) => time.difference() > most,
             Limit::Percent(percent) => {
-                let baseline = account.totals.baseline.time.0 as f64;
-                account.difference().0 as f64 > baseline * percent / 100.0
+                time.difference().0 as f64 > time.baseline.0 as f64 * percent / 100.0
             }
         }
     }
 }
 
 impl DiffArgs {
-    /// What the user chose about the analysis.
-    pub(super) fn analysis_options(&self) -> Result<AnalysisOptions> {
+    /// What the user chose about the comparison, but for how the traces are read.
+    pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
+        let options = self.compare.options()?.analysis(self.analysis_options()?);
+        Ok(self.selection.add_to(options))
+    }
+
+    fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
         let options = self.side_names.add_to(options)?;
@@ -115,9 +119,9 @@ impl DiffArgs {
     }
 
     /// Whether the user asked to be told of such a result by exit code.
-    pub(super) fn is_failed(&self, account: &Account, points_of_difference: usize) -> bool {
+    pub(super) fn is_failed(&self, time: PerSide<Nanos>, points_of_difference: usize) -> bool {
         (self.exit_code && points_of_difference > 0)
-            || self.fail_on.is_some_and(|limit| limit.is_passed(account))
+            || self.fail_on.is_some_and(|limit| limit.is_passed(time))
     }
 }
 
@@ -138,21 +142,17 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 
 fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let (options, diff_options) = (args.analysis_options()?, args.compare.diff_options()?);
-    let traces = args.selection.cut(load::pair(paths, console)?)?;
-    let progress = console.progress();
-    let trees = progress.stage("building the call trees", || args.compare.trees(&traces));
-    let diff = progress.stage("aligning them", || compare::align(&trees, diff_options));
-    let analysis = progress.stage("accounting the time", || Analysis::with_options(&diff, options));
-    let report = Report::with_options(&analysis, args.emit.options());
-    progress.stage("writing the report", || report.write(&args.output))?;
-    let summary = summarise(&analysis);
+    let comparison = load::comparison(paths, args.comparison_options()?, console)?;
+    let analysis = comparison.analysis();
+    let report = comparison.report(args.emit.options());
+    console.progress().stage("writing the report", || report.write(&args.output))?;
+    let summary = summarise(analysis);
     let width = console.width();
     console.print(|out| match args.format {
-        Format::Text => summary::text(&analysis, &summary, args.top, width, out),
+        Format::Text => summary::text(analysis, &summary, args.top, width, out),
         Format::Json => write_summary(&summary, out),
-        Format::Csv => summary::csv(&analysis, out),
-        Format::Md => write_markdown(&analysis, args.top, out),
+        Format::Csv => summary::csv(analysis, out),
+        Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {
         console.say(&summary::note_line(&summary, note));
@@ -162,7 +162,8 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
-    match args.is_failed(analysis.account(), analysis.diff().differences().len()) {
+    let time = analysis.account().totals.map(|totals| totals.time);
+    match args.is_failed(time, analysis.diff().differences().len()) {
         true => Ok(Outcome::Differences),
         false => Ok(Outcome::Done),
     }

@@ -1,6 +1,6 @@
 //! `tracetree explain BASE NEW --baseline UID`: why an event has the partner that it has.
 
-use super::compare::{self, CompareArgs};
+use super::compare::CompareArgs;
 use super::output::Console;
 use super::uid::{self, Wanted};
 use super::{Outcome, load};
@@ -25,20 +25,18 @@ pub(super) struct ExplainArgs {
 
 pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let options = args.compare.diff_options()?;
-    let traces = load::pair(paths, console)?;
-    let trees = args.compare.trees(&traces);
-    let diff = compare::align(&trees, options);
+    let comparison = load::comparison(paths, args.compare.options()?, console)?;
+    let diff = comparison.diff();
     let (side, uid) = args.wanted.uid();
     let tree = diff.tree(side);
     let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
     let call = call.ok_or_else(|| uid::no_call(Some(tree), paths[side], side, uid))?;
     let explanation = diff.explain(side, call);
-    console.print(|out| print(&diff, &explanation, out))?;
+    console.print(|out| print(diff, &explanation, out))?;
     Ok(Outcome::Done)
 }
 
-fn print(diff: &TraceDiff<'_>, explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+fn print(diff: &TraceDiff, explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     let (side, other) = (explanation.side, explanation.side.other());
     writeln!(out, "{}  {}", side.label(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;
@@ -79,7 +77,7 @@ fn evidence(partner: &Evidence, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The calls above, outermost first.
-fn path(diff: &TraceDiff<'_>, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
+fn path(diff: &TraceDiff, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
     let mut above: Vec<CallId> = diff.tree(side).ancestors(call).collect();
     above.reverse();
     for call in above {
@@ -89,7 +87,7 @@ fn path(diff: &TraceDiff<'_>, side: Side, call: CallId, out: &mut dyn Write) -> 
     Ok(())
 }
 
-fn named(diff: &TraceDiff<'_>, side: Side, call: CallId) -> String {
+fn named(diff: &TraceDiff, side: Side, call: CallId) -> String {
     let tree = diff.tree(side);
     let name: String = tree.name(call).chars().filter(|c| !c.is_control()).collect();
     match tree.event(call) {

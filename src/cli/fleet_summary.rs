@@ -2,7 +2,7 @@
 
 use super::diff::Format;
 use std::io::{self, Write};
-use tracetree::report::{RankRow, write_rank_json, write_rank_table};
+use tracetree::fleet::{RankRow, write_rank_json, write_rank_table};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(rows: &[RankRow], format: Format, out: &mut dyn Write) -> io::Result<()> {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use tracetree::Result;
-use tracetree::analysis::{HeadInfo, TraceInfo};
+use tracetree::program::{HeadInfo, TraceInfo};
 use tracetree::report::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };

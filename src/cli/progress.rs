@@ -2,11 +2,11 @@
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tracetree::trace::ReadOptions;
+use tracetree::report::shorten;
+use tracetree::trace::{ReadOptions, ReadProgress};
+use tracetree::{ComparisonOptions, PerSide, Side, Stage};
 
 /// How often what is on the screen is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
@@ -31,25 +31,26 @@ impl Progress {
     }
 
     /// Reads files with a bar for each that fills with the bytes of the file. `read` gets options
-    /// for each file, in order, that count them.
+    /// for each file, in order, that tell of them.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
-        let files: Vec<FileBar> = paths.iter().map(|path| self.file(path)).collect();
-        let options: Vec<ReadOptions> =
-            files.iter().map(|file| self.reading.clone().progress(file.read.clone())).collect();
-        if self.bars.is_hidden() {
-            return read(&options);
-        }
-        let done = AtomicBool::new(false);
-        let result = thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch(&files, &done));
-            let _stop = Stop(&done, watcher.thread().clone());
-            read(&options)
-        });
-        files.iter().for_each(|file| file.bar.finish_and_clear());
+        let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
+        let tell = |bar: &ProgressBar| {
+            let bar = bar.clone();
+            self.reading.clone().progress(ReadProgress::new(move |bytes| bar.set_position(bytes)))
+        };
+        let result = read(&bars.iter().map(tell).collect::<Vec<_>>());
+        bars.iter().for_each(ProgressBar::finish_and_clear);
         result
     }
 
-    fn file(&self, path: &Path) -> FileBar {
+    /// Bars for a comparison of the traces at `paths`: one for each file while they are read, then
+    /// one for each stage.
+    pub(super) fn comparing(&self, paths: PerSide<&Path>) -> Comparing {
+        let files = paths.map(|path| self.file(path));
+        Comparing(Arc::new(Bars { all: self.bars.clone(), files, stage: Mutex::new(None) }))
+    }
+
+    fn file(&self, path: &Path) -> ProgressBar {
         let size = std::fs::metadata(path).ok().filter(|size| size.is_file() && size.len() > 0);
         let (bar, template) = match size {
             Some(size) => (
@@ -61,15 +62,13 @@ impl Progress {
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let bar = self.bars.add(bar.with_style(style(template)));
-        bar.set_message(tracetree::report::shorten(&name, NAME).into_owned());
-        FileBar { bar, read: Arc::default() }
+        bar.set_message(shorten(&name, NAME).into_owned());
+        bar
     }
 
     /// A stage of unknown length: `building the call trees`.
     pub(super) fn stage<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
-        let bar = ProgressBar::new_spinner().with_style(style("{spinner} {msg} {elapsed}"));
-        let bar = self.bars.add(bar.with_message(what));
-        bar.enable_steady_tick(TICK);
+        let bar = spinner(&self.bars, what);
         let result = work();
         bar.finish_and_clear();
         result
@@ -102,62 +101,77 @@ impl Drop for Counter {
     }
 }
 
-struct FileBar {
-    bar: ProgressBar,
-    read: Arc<AtomicU64>,
+/// The bars of one comparison; they are gone when it is dropped.
+pub(super) struct Comparing(Arc<Bars>);
+
+struct Bars {
+    all: MultiProgress,
+    files: PerSide<ProgressBar>,
+    stage: Mutex<Option<ProgressBar>>,
 }
 
-/// Moves the bars until the reading is done.
-fn watch(files: &[FileBar], done: &AtomicBool) {
-    while !done.load(Ordering::Acquire) {
-        for file in files {
-            file.bar.set_position(file.read.load(Ordering::Relaxed));
-        }
-        thread::park_timeout(TICK);
+impl Comparing {
+    /// The options with these bars as who is told of the stages.
+    pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
+        let bars = self.0.clone();
+        options.watch(move |stage| bars.show(stage))
     }
 }
 
-/// Ends the watching however the reading ends.
-struct Stop<'a>(&'a AtomicBool, thread::Thread);
-
-impl Drop for Stop<'_> {
+impl Drop for Comparing {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-        self.1.unpark();
+        self.0.clear();
     }
+}
+
+impl Bars {
+    fn show(&self, stage: Stage) {
+        match stage {
+            Stage::Reading(side, bytes) => self.files[side].set_position(bytes),
+            Stage::Building => self.spin("building the call trees"),
+            Stage::Aligning => self.spin("aligning them"),
+            Stage::Accounting => self.spin("accounting the time"),
+            _ => {}
+        }
+    }
+
+    fn spin(&self, what: &'static str) {
+        self.clear();
+        let bar = spinner(&self.all, what);
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
+    }
+
+    fn clear(&self) {
+        Side::BOTH.iter().for_each(|&side| self.files[side].finish_and_clear());
+        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(bar) = stage {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn spinner(bars: &MultiProgress, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_style(style("{spinner} {msg} {elapsed}"));
+    let bar = bars.add(bar.with_message(what));
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracetree::trace::Trace;
 
     const TRACE: &str = "examples/traces/resnet.rocm.json.gz";
 
     #[test]
     fn reading_counts_all_bytes_of_the_file() {
         let progress = Progress::new(false, ReadOptions::default());
-        let counted = progress.reading(&[Path::new(TRACE)], |options| {
-            Trace::open_with(TRACE, &options[0]).expect("a trace");
-            options[0].progress.as_ref().map(|read| read.load(Ordering::Relaxed))
-        });
+        let path = Path::new(TRACE);
+        let comparing = progress.comparing(PerSide::new(path, path));
+        let options = comparing.watched(ComparisonOptions::default());
+        tracetree::Comparison::open(path, path, &options).expect("two traces");
         let size = std::fs::metadata(TRACE).expect("a file").len();
-        assert_eq!(counted, Some(size));
-    }
-
-    #[test]
-    fn a_watched_reading_ends_with_its_result() {
-        let files = [Progress::new(false, ReadOptions::default()).file(Path::new(TRACE))];
-        let done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = scope.spawn(|| watch(&files, &done));
-            let _stop = Stop(&done, watcher.thread().clone());
-            files[0].read.store(7, Ordering::Relaxed);
-            while files[0].bar.position() != 7 {
-                thread::yield_now();
-            }
-        });
-        assert!(done.load(Ordering::Relaxed));
+        assert_eq!(comparing.0.files.candidate.position(), size);
     }
 
     #[test]

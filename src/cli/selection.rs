@@ -1,10 +1,10 @@
 //! Options that choose which work is compared, and from where on a difference matters.
 
 use clap::Args;
-use tracetree::analysis::{Phase, Selection, StepRange, Thresholds};
-use tracetree::trace::{Nanos, Trace};
-use tracetree::tree::CallTree;
-use tracetree::{PerSide, Result};
+use tracetree::ComparisonOptions;
+use tracetree::analysis::Thresholds;
+use tracetree::program::{Phase, Selection, StepRange};
+use tracetree::trace::Nanos;
 
 #[derive(Args)]
 pub(super) struct SelectionArgs {
@@ -51,14 +51,11 @@ fn micros(text: &str) -> std::result::Result<Nanos, String> {
 }
 
 impl SelectionArgs {
-    /// The chosen part of both traces.
-    pub(super) fn cut(&self, traces: PerSide<Trace>) -> Result<PerSide<Trace>> {
-        let steps = PerSide::new(self.base_steps.or(self.steps), self.new_steps.or(self.steps));
-        let select = |steps| Selection { phase: self.phase, steps };
-        Ok(PerSide::new(
-            cut(traces.baseline, select(steps.baseline))?,
-            cut(traces.candidate, select(steps.candidate))?,
-        ))
+    /// The options with the chosen part of both traces.
+    pub(super) fn add_to(&self, options: ComparisonOptions) -> ComparisonOptions {
+        let select =
+            |steps: Option<StepRange>| Selection { phase: self.phase, steps: steps.or(self.steps) };
+        options.selection(select(self.base_steps), select(self.new_steps))
     }
 
     pub(super) fn thresholds(&self) -> Thresholds {
@@ -68,12 +65,4 @@ impl SelectionArgs {
             ..Thresholds::default()
         }
     }
-}
-
-fn cut(trace: Trace, selection: Selection) -> Result<Trace> {
-    if selection.is_all() {
-        return Ok(trace);
-    }
-    let tree = CallTree::build(&trace);
-    selection.cut(&tree)
 }

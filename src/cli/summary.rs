@@ -6,7 +6,8 @@
 use super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
-use tracetree::analysis::{Analysis, Measure, Totals};
+use tracetree::analysis::{Analysis, Totals};
+use tracetree::program::Measure;
 use tracetree::report::{
     LargeDifference, Part, SideNote, SideSummary, Summary, Unit, evidence, largest_differences,
     one_line, times, verdict,
@@ -32,7 +33,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// Writes the summary for a terminal of `width` columns, with the `top` largest differences.
 pub(super) fn text(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     summary: &Summary,
     top: usize,
     width: usize,
@@ -53,8 +54,8 @@ pub(super) fn text(
 }
 
 /// A terminal to write to.
-struct Screen<'a, 'd> {
-    analysis: &'a Analysis<'d>,
+struct Screen<'a> {
+    analysis: &'a Analysis,
     summary: &'a Summary,
     unit: Unit,
     /// What people call the sides, short enough for a column.
@@ -63,7 +64,7 @@ struct Screen<'a, 'd> {
     out: &'a mut dyn Write,
 }
 
-impl Screen<'_, '_> {
+impl Screen<'_> {
     fn head(&mut self) -> io::Result<()> {
         let room = self.longest_side();
         for side in Side::BOTH {
@@ -289,7 +290,7 @@ fn counts(count: PerSide<u64>) -> String {
 }
 
 /// The names summary as CSV.
-pub(super) fn csv(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn csv(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     tracetree::report::write_names_summary(analysis, out)
 }
 

@@ -34,9 +34,9 @@ pub(super) struct TreeArgs {
 
 pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     let trace = load::one(&args.trace, console)?;
-    let tree = console.progress().stage("building the call tree", || CallTree::build(&trace));
+    let tree = console.progress().stage("building the call tree", || CallTree::build(trace));
     if args.dot {
-        console.print(|out| out.write_all(tree.links().to_dot().as_bytes()))?;
+        console.print(|out| out.write_all(tree.links().to_dot(&tree).as_bytes()))?;
         return Ok(Outcome::Done);
     }
     let view = View::new(&tree, args)?;
@@ -49,8 +49,8 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 /// The part of a tree that the user wants to see.
-struct View<'a, 't> {
-    tree: &'a CallTree<'t>,
+struct View<'a> {
+    tree: &'a CallTree,
     args: &'a TreeArgs,
     /// The call of `--uid`.
     top: Option<CallId>,
@@ -58,8 +58,8 @@ struct View<'a, 't> {
     is_gpu_path: bool,
 }
 
-impl<'a, 't> View<'a, 't> {
-    fn new(tree: &'a CallTree<'t>, args: &'a TreeArgs) -> Result<View<'a, 't>> {
+impl<'a> View<'a> {
+    fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, Uid(uid))).transpose()?;
         // Where there is no GPU work at all, a GPU path would show nothing.
         let has_gpu_work = match top {
@@ -144,7 +144,7 @@ impl<'a, 't> View<'a, 't> {
     }
 }
 
-fn call_at(tree: &CallTree<'_>, uid: Uid) -> Result<CallId> {
+fn call_at(tree: &CallTree, uid: Uid) -> Result<CallId> {
     let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
     call.ok_or_else(|| {
         let message = format!("event {} is no host call and no GPU event", uid.0);
@@ -153,12 +153,7 @@ fn call_at(tree: &CallTree<'_>, uid: Uid) -> Result<CallId> {
     })
 }
 
-fn print_call(
-    tree: &CallTree<'_>,
-    call: CallId,
-    depth: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn print_call(tree: &CallTree, call: CallId, depth: usize, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{:indent$}{}", "", one_line(tree.name(call)), indent = 2 * depth)?;
     if let Some(event) = tree.event(call) {
         write!(out, "  [{}] {} us", tree.trace().uid(event).0, tree.duration(call))?;

@@ -1,15 +1,15 @@
 //! `tracetree uid`: the event of the other trace that corresponds to one, from two traces or a report.
 
-use super::compare::{self, CompareArgs};
+use super::compare::CompareArgs;
 use super::output::Console;
 use super::{Outcome, load};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use tracetree::diff::{Relation, UidPair};
 use tracetree::report::read_uid_map;
-use tracetree::trace::{Category, Trace, Uid};
+use tracetree::trace::{Category, Uid};
 use tracetree::tree::CallTree;
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+use tracetree::{Comparison, Error, ErrorKind, PerSide, Result, Side};
 
 #[derive(Args)]
 pub(super) struct UidArgs {
@@ -70,13 +70,10 @@ fn from_traces(
     (side, uid): (Side, Uid),
     console: &mut Console,
 ) -> Result<Outcome> {
-    let options = compare.diff_options()?;
-    let traces = load::pair(paths, console)?;
-    let trees = compare.trees(&traces);
-    let diff = compare::align(&trees, options);
-    let pair = find(diff.uid_map(), side, uid)
-        .ok_or_else(|| no_call(Some(&trees[side]), paths[side], side, uid))?;
-    print(&pair, Some(&traces), console)
+    let comparison = load::comparison(paths, compare.options()?, console)?;
+    let pair = find(comparison.diff().uid_map(), side, uid)
+        .ok_or_else(|| no_call(Some(comparison.tree(side)), paths[side], side, uid))?;
+    print(&pair, Some(&comparison), console)
 }
 
 fn find(map: impl IntoIterator<Item = UidPair>, side: Side, uid: Uid) -> Option<UidPair> {
@@ -87,7 +84,7 @@ fn find(map: impl IntoIterator<Item = UidPair>, side: Side, uid: Uid) -> Option<
 }
 
 /// The error for a uid that stands for nothing that is compared.
-pub(super) fn no_call(tree: Option<&CallTree<'_>>, path: &Path, side: Side, uid: Uid) -> Error {
+pub(super) fn no_call(tree: Option<&CallTree>, path: &Path, side: Side, uid: Uid) -> Error {
     let trace = tree.map(CallTree::trace);
     let category = trace.and_then(|trace| Some(trace.category(trace.event_at(uid)?)));
     let what = match category {
@@ -101,12 +98,12 @@ pub(super) fn no_call(tree: Option<&CallTree<'_>>, path: &Path, side: Side, uid:
 
 fn print(
     pair: &UidPair,
-    traces: Option<&PerSide<Trace>>,
+    comparison: Option<&Comparison>,
     console: &mut Console,
 ) -> Result<Outcome> {
     let text = |side: Side, uid: Option<Uid>| {
         let Some(uid) = uid else { return "-1".to_owned() };
-        let trace = traces.map(|traces| &traces[side]);
+        let trace = comparison.map(|comparison| comparison.trace(side));
         match trace.and_then(|trace| Some((trace, trace.event_at(uid)?))) {
             Some((trace, event)) => format!("{}\t{}", uid.0, trace.name(event)),
             None => uid.0.to_string(),

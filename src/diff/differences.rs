@@ -16,7 +16,7 @@ pub struct Difference {
     pub gpu_events: u32,
 }
 
-impl TraceDiff<'_> {
+impl TraceDiff {
     /// All points of difference in preorder. Runtime calls without GPU work are no structure and
     /// make none; kernels under other names make one only where their launch is no pair.
     ///
@@ -25,8 +25,8 @@ impl TraceDiff<'_> {
     ///
     /// let before = Trace::open("tests/fixtures/inserted_op/baseline.json")?;
     /// let after = Trace::open("tests/fixtures/inserted_op/candidate.json")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
     /// let differences = diff.differences();
     /// let node = diff.merged().node(differences[0].node);
     /// let inserted = node.call(Side::Candidate).map(|call| candidate.name(call));

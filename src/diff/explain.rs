@@ -63,7 +63,7 @@ pub struct Explanation {
     pub others: Vec<Evidence>,
 }
 
-impl TraceDiff<'_> {
+impl TraceDiff {
     /// Explains how one call was paired. Works out the evidence anew, so it is as costly as
     /// reading both trees once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
@@ -107,7 +107,7 @@ impl TraceDiff<'_> {
     }
 }
 
-impl TraceDiff<'_> {
+impl TraceDiff {
     /// The roots that are partners.
     fn thread_pairs(&self) -> Vec<(u32, u32)> {
         let roots = self.tree(Side::Baseline).roots();
@@ -153,15 +153,15 @@ fn is_more_alike(one: &Evidence, other: &Evidence) -> bool {
         || (evidence(one) == evidence(other) && one.shared * other.of > other.shared * one.of)
 }
 
-struct View<'a, 'd> {
-    diff: &'a TraceDiff<'d>,
+struct View<'a> {
+    diff: &'a TraceDiff,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     words: Words,
     side: Side,
 }
 
-impl View<'_, '_> {
+impl View<'_> {
     /// The calls of the other trace that stand where the call could have a partner: below the
     /// partner of the nearest paired call above.
     fn place_of(&self, call: CallId) -> Vec<CallId> {

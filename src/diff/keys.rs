@@ -7,7 +7,7 @@
 
 use super::Aliases;
 use crate::trace::{Category, TextId};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -39,12 +39,12 @@ impl<'a> Keys<'a> {
     }
 
     /// The keys of all calls of a tree, in preorder.
-    pub(super) fn of_tree(&mut self, tree: &CallTree<'_>) -> Vec<Key> {
+    pub(super) fn of_tree(&mut self, tree: &CallTree) -> Vec<Key> {
         let mut cache = Cache::default();
         tree.calls().map(|call| self.of_call(tree, call, &mut cache)).collect()
     }
 
-    fn of_call(&mut self, tree: &CallTree<'_>, call: CallId, cache: &mut Cache) -> Key {
+    fn of_call(&mut self, tree: &CallTree, call: CallId, cache: &mut Cache) -> Key {
         let kind = tree.kind(call);
         let Some(event) = tree.event(call) else {
             return self.intern(kind, "");
@@ -141,12 +141,8 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// `…/site-packages/torch/nn/modules/module.py(1501): _call_impl` → `torch/nn/modules/module.py: _call_impl`,
 /// `nn.Module: Linear_3` → `nn.Module: Linear`, `<built-in method add of type object at 0x7f…>` without the address.
 fn frame_name(name: &str) -> Cow<'_, str> {
-    if let Some(class) = name.strip_prefix("nn.Module: ") {
-        let stem = class
-            .rsplit_once('_')
-            .filter(|(_, number)| is_number(number))
-            .map_or(class, |(stem, _)| stem);
-        return Cow::Owned(format!("nn.Module: {stem}"));
+    if let Some(module) = ModuleName::of(name) {
+        return Cow::Owned(format!("nn.Module: {}", module.class));
     }
     match split_frame(name) {
         Some((file, function)) => {

@@ -97,7 +97,7 @@ impl MergedTree {
         self.calls.is_empty()
     }
 
-    pub(super) fn build(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> MergedTree {
+    pub(super) fn build(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> MergedTree {
         let drafts = Drafts::new(trees, partners);
         let children = drafts.children();
         let mut merged = MergedTree {
@@ -141,7 +141,7 @@ struct Drafts {
 }
 
 impl Drafts {
-    fn new(trees: PerSide<&CallTree<'_>>, partners: &PerSide<Vec<u32>>) -> Drafts {
+    fn new(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> Drafts {
         let alone = partners.candidate.iter().filter(|&&partner| partner == NONE).count();
         let mut calls = Vec::with_capacity(trees.baseline.len() + alone);
         calls.extend((0..).zip(partners.baseline.iter().copied()));
@@ -193,7 +193,7 @@ impl Children {
 }
 
 /// The parent of a pair is the deeper of the two nodes above it: a wrapper where one stands between.
-fn parents(trees: PerSide<&CallTree<'_>>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
+fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
         .iter()
@@ -214,13 +214,13 @@ fn parents(trees: PerSide<&CallTree<'_>>, calls: &[(u32, u32)], of_candidate: &[
 }
 
 /// Looks for the node that a draft hangs below.
-struct Above<'a, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+struct Above<'a> {
+    trees: PerSide<&'a CallTree>,
     calls: &'a [(u32, u32)],
     of_candidate: &'a [u32],
 }
 
-impl Above<'_, '_> {
+impl Above<'_> {
     fn draft(&self, side: Side, call: CallId) -> u32 {
         match side {
             Side::Baseline => call.0,

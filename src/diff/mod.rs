@@ -22,12 +22,14 @@ pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use uid_map::UidPair;
 
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 use outline::{ArgumentIds, Outline};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;
@@ -75,8 +77,8 @@ impl Relation {
 
 /// The comparison of two call trees.
 #[derive(Debug, Clone)]
-pub struct TraceDiff<'t> {
-    trees: PerSide<&'t CallTree<'t>>,
+pub struct TraceDiff {
+    programs: PerSide<Program>,
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
@@ -84,7 +86,7 @@ pub struct TraceDiff<'t> {
     options: DiffOptions,
 }
 
-impl<'t> TraceDiff<'t> {
+impl TraceDiff {
     /// Aligns two trees.
     ///
     /// ```
@@ -92,8 +94,8 @@ impl<'t> TraceDiff<'t> {
     ///
     /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
     /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
     ///
     /// // The forward convolutions part below an op that both have.
     /// let op = baseline.calls().find(|&call| baseline.name(call) == "aten::miopen_convolution");
@@ -101,20 +103,25 @@ impl<'t> TraceDiff<'t> {
     /// assert_eq!(common.map(|call| baseline.name(call)), Some("aten::_convolution"));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn new(baseline: &'t CallTree<'t>, candidate: &'t CallTree<'t>) -> TraceDiff<'t> {
+    pub fn new(
+        baseline: impl Into<Arc<CallTree>>,
+        candidate: impl Into<Arc<CallTree>>,
+    ) -> TraceDiff {
         TraceDiff::with_options(baseline, candidate, DiffOptions::default())
     }
 
     /// Aligns two trees, with options.
     pub fn with_options(
-        baseline: &'t CallTree<'t>,
-        candidate: &'t CallTree<'t>,
+        baseline: impl Into<Arc<CallTree>>,
+        candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
-    ) -> TraceDiff<'t> {
-        let trees = PerSide::new(baseline, candidate);
+    ) -> TraceDiff {
+        let owned = PerSide::new(baseline.into(), candidate.into());
+        let programs: PerSide<Program> = owned.map(Program::of);
+        let trees = programs.as_ref().map(|program| &**program.tree());
         let pairing = match order::in_order(trees) {
-            true => align_in_order(trees, &options.aliases),
-            false => mirrored(align_in_order(trees.swap(), &options.aliases)),
+            true => align_in_order(programs.as_ref(), &options.aliases),
+            false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
         };
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
@@ -131,7 +138,7 @@ impl<'t> TraceDiff<'t> {
             || "threads were too many to hold each against every other one; some may be unpaired".to_owned(),
         );
         TraceDiff {
-            trees,
+            programs,
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
@@ -141,13 +148,18 @@ impl<'t> TraceDiff<'t> {
     }
 
     /// The tree of one side.
-    pub fn tree(&self, side: Side) -> &'t CallTree<'t> {
-        self.trees[side]
+    pub fn tree(&self, side: Side) -> &Arc<CallTree> {
+        self.programs[side].tree()
+    }
+
+    /// What the tree of one side does.
+    pub fn program(&self, side: Side) -> &Program {
+        &self.programs[side]
     }
 
     /// Both trees.
-    pub fn trees(&self) -> PerSide<&'t CallTree<'t>> {
-        self.trees
+    pub fn trees(&self) -> PerSide<&CallTree> {
+        self.programs.as_ref().map(|program| &**program.tree())
     }
 
     /// The partner of a call in the other trace.
@@ -162,7 +174,7 @@ impl<'t> TraceDiff<'t> {
 
     /// The nearest call at or above `call` that has a partner of the same key.
     pub fn lowest_common(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = self.trees[side];
+        let tree = self.tree(side);
         std::iter::once(call)
             .chain(tree.ancestors(call))
             .find(|&above| self.relation(side, above).is_common())
@@ -170,7 +182,7 @@ impl<'t> TraceDiff<'t> {
 
     /// The nearest *op* at or above `call` that has a partner of the same key.
     pub fn lowest_common_op(&self, side: Side, call: CallId) -> Option<CallId> {
-        let tree = self.trees[side];
+        let tree = self.tree(side);
         std::iter::once(call).chain(tree.ancestors(call)).find(|&above| {
             tree.kind(above) == CallKind::Op && self.relation(side, above).is_common()
         })
@@ -178,8 +190,8 @@ impl<'t> TraceDiff<'t> {
 
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
-    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'t, str> {
-        let tree = self.trees[side];
+    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'_, str> {
+        let tree = self.tree(side);
         keys::normalise(tree.kind(call), tree.name(call))
     }
 
@@ -189,7 +201,7 @@ impl<'t> TraceDiff<'t> {
             return false;
         }
         let name = |side: Side, call| {
-            let tree = self.trees[side];
+            let tree = self.tree(side);
             let name = tree.name(call);
             (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
         };
@@ -216,12 +228,13 @@ impl<'t> TraceDiff<'t> {
     }
 }
 
-fn align_in_order(trees: PerSide<&CallTree<'_>>, aliases: &Aliases) -> align::Pairing {
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> align::Pairing {
+    let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let threads = align::pair_threads(outlines.as_ref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
-    align::align(trees, outlines.as_ref(), &threads)
+    align::align(programs, outlines.as_ref(), &threads)
 }
 
 fn mirrored(pairing: align::Pairing) -> align::Pairing {

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 /// Whether the search takes these trees in this order: by size, then by what they hold, in text,
 /// because ids depend on which tree is seen first.
-pub(super) fn in_order(trees: PerSide<&CallTree<'_>>) -> bool {
+pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
     let mut orders = baseline.calls().zip(candidate.calls()).map(|(a, b)| contents.compare(a, b));
@@ -19,20 +19,20 @@ pub(super) fn in_order(trees: PerSide<&CallTree<'_>>) -> bool {
 }
 
 /// Compares calls by what they hold. Two runs share most of it, so texts are compared only once.
-struct Contents<'a, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+struct Contents<'a> {
+    trees: PerSide<&'a CallTree>,
     names: Twins,
     arguments: Twins,
 }
 
-impl<'a, 't> Contents<'a, 't> {
-    fn new(trees: PerSide<&'a CallTree<'t>>) -> Self {
+impl<'a> Contents<'a> {
+    fn new(trees: PerSide<&'a CallTree>) -> Self {
         Contents { trees, names: Twins::default(), arguments: Twins::default() }
     }
 
     fn compare(&mut self, a: CallId, b: CallId) -> Ordering {
         let (baseline, candidate) = (self.trees.baseline, self.trees.candidate);
-        let form = |tree: &CallTree<'_>, call| (tree.kind(call), tree.size(call));
+        let form = |tree: &CallTree, call| (tree.kind(call), tree.size(call));
         self.names(a, b)
             .then_with(|| form(baseline, a).cmp(&form(candidate, b)))
             .then_with(|| self.arguments(a, b))
@@ -51,7 +51,7 @@ impl<'a, 't> Contents<'a, 't> {
     }
 
     fn arguments(&mut self, a: CallId, b: CallId) -> Ordering {
-        let id = |tree: &CallTree<'_>, call| {
+        let id = |tree: &CallTree, call| {
             tree.event(call).and_then(|event| tree.trace().arguments_id(event))
         };
         let (baseline, candidate) = (self.trees.baseline, self.trees.candidate);

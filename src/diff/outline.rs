@@ -45,7 +45,7 @@ pub(super) type Token = u32;
 /// One tree in preorder, as the alignment sees it.
 #[derive(Debug)]
 pub(super) struct Outline<'a> {
-    tree: &'a CallTree<'a>,
+    tree: &'a CallTree,
     pub(super) keys: Vec<Key>,
     /// What stands for the key of a GPU event of each category, whatever its name.
     kinds_of_gpu: FxHashMap<Category, Key>,
@@ -66,7 +66,7 @@ pub(super) struct Outline<'a> {
 
 impl<'a> Outline<'a> {
     pub(super) fn new(
-        tree: &'a CallTree<'a>,
+        tree: &'a CallTree,
         keys: &mut Keys<'_>,
         arguments: &mut ArgumentIds,
     ) -> Outline<'a> {

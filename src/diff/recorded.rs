@@ -28,7 +28,7 @@ enum Optional {
 impl Optional {
     const ALL: [Optional; 2] = [Optional::Frame, Optional::Module];
 
-    fn of(tree: &CallTree<'_>, call: u32) -> Option<Optional> {
+    fn of(tree: &CallTree, call: u32) -> Option<Optional> {
         let call = CallId(call);
         match tree.kind(call) {
             CallKind::Frame if tree.is_module(call) => Some(Optional::Module),
@@ -48,7 +48,7 @@ type Recorded = [bool; Optional::ALL.len()];
 /// Hides, in each thread, the kinds of calls that its partner has none of; in threads without
 /// partner those that the whole other trace has none of.
 pub(super) fn without_one_sided<'a>(
-    trees: PerSide<&CallTree<'_>>,
+    trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
     threads: &[(u32, u32)],
 ) -> PerSide<Outline<'a>> {
@@ -92,7 +92,7 @@ pub(super) fn without_one_sided<'a>(
     )
 }
 
-fn of_calls(tree: &CallTree<'_>, calls: std::ops::Range<u32>) -> Recorded {
+fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
     let mut recorded = Recorded::default();
     for kind in calls.filter_map(|call| Optional::of(tree, call)) {
         recorded[kind as usize] = true;

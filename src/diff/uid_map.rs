@@ -15,7 +15,7 @@ pub struct UidPair {
     pub relation: Relation,
 }
 
-impl TraceDiff<'_> {
+impl TraceDiff {
     /// Every event of both trees exactly once: by baseline uid, then those only in the candidate by
     /// theirs.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
@@ -25,7 +25,7 @@ impl TraceDiff<'_> {
 
     /// The events of one side, which stand in the file in the order of their uids.
     fn uid_pairs(&self, side: Side) -> impl Iterator<Item = UidPair> + '_ {
-        let (tree, other) = (self.trees[side], self.trees[side.other()]);
+        let (tree, other) = (self.tree(side), self.tree(side.other()));
         tree.trace().events().filter_map(move |event| {
             let call = tree.call_of(event)?;
             let partner = self.partner(side, call).and_then(|partner| other.event(partner));
@@ -48,18 +48,19 @@ impl TraceDiff<'_> {
     ///
     /// let before = Trace::open("tests/fixtures/bias_add/baseline.json")?;
     /// let after = Trace::open("tests/fixtures/bias_add/candidate.json")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
     /// let partner = diff.corresponding_uid(Side::Baseline, Uid(4)).expect("a partner");
     /// assert_eq!(diff.corresponding_uid(Side::Candidate, partner), Some(Uid(4)));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
-        let call = self.trees[side]
+        let call = self
+            .tree(side)
             .trace()
             .event_at(uid)
-            .and_then(|event| self.trees[side].call_of(event))?;
-        let other = self.trees[side.other()];
+            .and_then(|event| self.tree(side).call_of(event))?;
+        let other = self.tree(side.other());
         other.event(self.partner(side, call)?).map(|event| other.trace().uid(event))
     }
 }

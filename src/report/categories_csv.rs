@@ -22,7 +22,7 @@ const COLUMNS: [&str; 13] = [
     "verdict",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     let rows = analysis.by_category();
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
@@ -33,7 +33,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     table.finish()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &CategoryRow, verdict: Verdict) -> Vec<String> {
+fn cells(analysis: &Analysis, row: &CategoryRow, verdict: Verdict) -> Vec<String> {
     let account = analysis.account();
     let (name, tally) = (analysis.options().categories.name(row.category), &row.tally);
     let mut cells = vec![name.to_owned(), row.phase.label().to_owned()];
@@ -41,7 +41,7 @@ fn cells(analysis: &Analysis<'_>, row: &CategoryRow, verdict: Verdict) -> Vec<St
     cells.extend(Side::BOTH.map(|side| percent(tally.total(side), account.totals[side].time)));
     cells.extend(delta_and_ratio(tally));
     cells.push(percent(tally.difference(), account.difference()));
-    cells.push(tally.presence().to_owned());
+    cells.push(tally.presence().label().to_owned());
     cells.push(verdict.label().to_owned());
     cells
 }

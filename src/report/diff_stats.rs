@@ -39,7 +39,7 @@ const COLUMNS: [&str; 30] = [
     "row_id",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for (id, row) in analysis.rows().iter().enumerate() {
         let cells = cells(analysis, row, id);
@@ -48,7 +48,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     table.finish()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &Row, id: usize) -> Vec<String> {
+fn cells(analysis: &Analysis, row: &Row, id: usize) -> Vec<String> {
     let mut cells = vec![analysis.row_name(row)];
     cells.extend(analysis.argument_texts(row).into_iter().map(str::to_owned));
     cells.extend(Side::BOTH.map(|side| row.time[side].to_string()));
@@ -58,9 +58,9 @@ fn cells(analysis: &Analysis<'_>, row: &Row, id: usize) -> Vec<String> {
     cells.extend(Side::BOTH.map(|side| row.host_self_time[side].to_string()));
     cells.push(row.difference().to_string());
     cells.push(optional_ratio(row.ratio()));
-    cells.push(row.presence().to_owned());
+    cells.push(row.presence().label().to_owned());
     cells.push(analysis.row_category(row).to_owned());
-    cells.push(optional(analysis.step_of(row)));
+    cells.push(optional(analysis.step_of(row).map(|step| step.0)));
     cells.push(analysis.module_of(row).to_owned());
     cells.push(analysis.lowest_common_name(row).to_owned());
     cells.push(optional(row.lowest_common.map(|id| id.index())));
@@ -70,7 +70,7 @@ fn cells(analysis: &Analysis<'_>, row: &Row, id: usize) -> Vec<String> {
 }
 
 /// The uid of the op or launch that a row stands for.
-fn uid_of(analysis: &Analysis<'_>, row: &Row, side: Side) -> Option<Uid> {
+fn uid_of(analysis: &Analysis, row: &Row, side: Side) -> Option<Uid> {
     let tree = analysis.tree(side);
     let event = tree.event(row.calls[side]?)?;
     Some(tree.trace().uid(event))

@@ -3,10 +3,11 @@
 //! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
 //! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
 
-use crate::analysis::{Analysis, LayerPairs, Phase, PlacePair, Row};
+use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::CallId;
+use crate::tree::{CallId, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ struct Value {
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value + 'a>;
 
 /// How a facet is made: its names, and what tells the value of a call.
-struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis<'_>) -> ValueOf<'a>);
+struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
 /// A line here adds a facet to the page and to the Markdown file.
 const RECIPES: [Recipe; 5] = [
@@ -57,7 +58,7 @@ const RECIPES: [Recipe; 5] = [
 ];
 
 /// The facets by which the events of an analysis have at least two values.
-pub(super) fn of(analysis: &Analysis<'_>) -> Vec<Facet> {
+pub(super) fn of(analysis: &Analysis) -> Vec<Facet> {
     RECIPES
         .iter()
         .map(|&Recipe(key, title, recipe)| {
@@ -84,7 +85,7 @@ fn row_value(row: &Row, value_of: &ValueOf<'_>) -> String {
     place.map_or_else(String::new, |(side, call)| value_of(side, call).text)
 }
 
-fn groups(analysis: &Analysis<'_>, value_of: &ValueOf<'_>) -> Vec<Group> {
+fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
     let mut groups: BTreeMap<Value, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in analysis.rows() {
         for side in Side::BOTH {
@@ -109,7 +110,7 @@ impl Value {
 }
 
 /// The category of an event; of an op that of its row.
-fn categories<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_row = row_categories(analysis);
     Box::new(move |side, call| {
         let text = match of_row[side].get(&call) {
@@ -120,7 +121,7 @@ fn categories<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
     })
 }
 
-fn row_categories<'a>(analysis: &'a Analysis<'_>) -> PerSide<BTreeMap<CallId, &'a str>> {
+fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<BTreeMap<CallId, &'a str>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
         let accounted = |call: CallId| analysis.row_of(side, call).is_some();
@@ -129,7 +130,7 @@ fn row_categories<'a>(analysis: &'a Analysis<'_>) -> PerSide<BTreeMap<CallId, &'
 }
 
 /// Positions of steps, which pair the steps of both traces.
-fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
@@ -139,7 +140,7 @@ fn steps<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
     })
 }
 
-fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+fn phases<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let phases = PerSide::from_fn(|side| analysis.phases(side));
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
@@ -148,7 +149,7 @@ fn phases<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
     })
 }
 
-fn layers<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let pairs = analysis.layer_pairs();
     Box::new(move |side, call| {
         let rank = pairs.place_of(side, call);
@@ -166,31 +167,11 @@ fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
     }
 }
 
-fn module_classes<'a>(analysis: &'a Analysis<'_>) -> ValueOf<'a> {
+fn module_classes<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(|side, call| {
         let tree = analysis.tree(side);
         let name = tree.module(call).map_or("", |module| tree.name(module));
-        let text = class_of(name.strip_prefix("nn.Module: ").unwrap_or(name)).to_owned();
+        let text = ModuleName::class_or_name(name).to_owned();
         Value { rank: usize::from(text.is_empty()), text }
     })
-}
-
-/// A module without the number of its instance: `Linear_12` is a `Linear`.
-fn class_of(module: &str) -> &str {
-    match module.rsplit_once('_') {
-        Some((class, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => class,
-        Some(_) | None => module,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instances_of_a_module_have_one_class() {
-        assert_eq!(class_of("Linear_12"), "Linear");
-        assert_eq!(class_of("my_layer"), "my_layer");
-        assert_eq!(class_of("Linear"), "Linear");
-    }
 }

@@ -1,8 +1,8 @@
 //! The figures of a group on both sides → the cells that steps.csv and phases.csv share.
 
 use super::csv_table::{optional, optional_ratio};
-use crate::analysis::{Figures, Judgement, ratio};
-use crate::side::{PerSide, Side};
+use crate::analysis::{Figures, Judgement};
+use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 
 /// Columns of [`cells`]: for each figure both sides and candidate − baseline.
@@ -47,9 +47,9 @@ pub(super) const COLUMNS: [&str; 36] = [
 
 /// The cells of one row, in the order of [`COLUMNS`].
 pub(super) fn cells(figures: &PerSide<Figures>) -> Vec<String> {
-    let mut cells = vec![presence(figures.map(|f| f.events)).to_owned()];
+    let mut cells = vec![Presence::of(figures.map(|f| f.events)).label().to_owned()];
     cells.extend(times(figures, |f| f.time));
-    cells.push(optional_ratio(ratio(figures.map(|f| f.time))));
+    cells.push(optional_ratio(figures.map(|f| f.time).ratio()));
     cells.extend(Side::BOTH.map(|side| figures[side].events.to_string()));
     cells.extend(Side::BOTH.map(|side| figures[side].launches.to_string()));
     let launches = figures.map(|f| f.launches as i64);
@@ -67,15 +67,6 @@ pub(super) fn cells(figures: &PerSide<Figures>) -> Vec<String> {
     cells.extend(Side::BOTH.map(|side| optional(figures[side].tokens)));
     cells.extend(rates(figures, Figures::time_per_token_us));
     cells
-}
-
-/// Which side has work, by the number of its events.
-pub(super) fn presence(events: PerSide<u64>) -> &'static str {
-    match (events.baseline, events.candidate) {
-        (1.., 0) => "trace1_only",
-        (0, 1..) => "trace2_only",
-        (0, 0) | (1.., 1..) => "both",
-    }
 }
 
 fn times(figures: &PerSide<Figures>, pick: fn(&Figures) -> Nanos) -> [String; 3] {

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Frames narrower than this part of the picture, in percent, are not drawn.
 const LEAST_WIDTH: f64 = 0.05;
 
-pub(super) fn write_folded(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     for line in StackTree::new(analysis).folded_lines() {
         writeln!(out, "{line}")?;
     }
@@ -20,7 +20,7 @@ pub(super) fn write_folded(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::
 }
 
 /// The differential flame graph; its widths are the times of trace2.
-pub(super) fn write_svg(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
     "tracetree: red is more time in trace2, blue is less".clone_into(&mut options.title);
     options.subtitle = Some(one_line(&super::verdict::sentence(analysis)).into_owned());

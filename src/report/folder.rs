@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn write_into(
     folder: &Path,
     files: &[&ReportFile],
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     options: &ReportOptions,
 ) -> Result<Vec<&'static str>> {
     if folder.exists() && !folder.is_dir() {
@@ -36,7 +36,7 @@ pub(super) fn write_into(
 fn write_file(
     path: &Path,
     file: &ReportFile,
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     options: &ReportOptions,
 ) -> Result<()> {
     let write = || -> io::Result<()> {

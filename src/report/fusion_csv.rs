@@ -25,7 +25,7 @@ const COLUMNS: [&str; 16] = [
     "lowest_common_ancestor_id",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.fusions() {
         let cells = cells(&row);

@@ -1,6 +1,6 @@
 //! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
 
-use crate::analysis::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+use crate::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 use std::io::{self, Write};
 
 /// Writes the first half of the line about a trace: what its head tells. No line end; nothing where

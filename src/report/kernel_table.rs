@@ -25,7 +25,7 @@ const COLUMNS: [&str; 15] = [
     "nn_module_parent",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.rows() {
         for side in Side::BOTH {
@@ -38,13 +38,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     table.finish()
 }
 
-fn cells(
-    analysis: &Analysis<'_>,
-    row: &Row,
-    side: Side,
-    event: CallId,
-    busy: Nanos,
-) -> Vec<String> {
+fn cells(analysis: &Analysis, row: &Row, side: Side, event: CallId, busy: Nanos) -> Vec<String> {
     let tree = analysis.tree(side);
     let trace = tree.trace();
     let op = analysis.op_of(side, event);

@@ -32,7 +32,7 @@ const COLUMNS: [&str; 22] = [
     "stacks_trace2",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     let rows = analysis.by_kernel();
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
@@ -43,7 +43,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     table.finish()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &KernelRow, verdict: Verdict) -> Vec<String> {
+fn cells(analysis: &Analysis, row: &KernelRow, verdict: Verdict) -> Vec<String> {
     let tally = &row.tally;
     let mut cells = vec![
         row.kernel.clone(),
@@ -60,7 +60,7 @@ fn cells(analysis: &Analysis<'_>, row: &KernelRow, verdict: Verdict) -> Vec<Stri
     cells.extend(extreme(Tally::max));
     cells.extend(Side::BOTH.map(|side| micros(tally.median_us(side))));
     cells.extend(delta_and_ratio(tally));
-    cells.push(tally.presence().to_owned());
+    cells.push(tally.presence().label().to_owned());
     cells.push(verdict.label().to_owned());
     let stacks = analysis.stacks(&tally.events);
     cells.extend(Side::BOTH.map(|side| super::stacks_json::cell(&stacks[side])));

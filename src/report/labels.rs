@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// Name of a node. Calls that are the same can differ in a line number or an address; then the name
 /// is the baseline's.
-pub fn node_name<'d>(analysis: &Analysis<'d>, node: MergedNode) -> Cow<'d, str> {
+pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match node {
         MergedNode::Both(a, b) if has_two_names(analysis.diff(), a, b) => {
@@ -19,6 +19,6 @@ pub fn node_name<'d>(analysis: &Analysis<'d>, node: MergedNode) -> Cow<'d, str> 
     }
 }
 
-fn has_two_names(diff: &TraceDiff<'_>, a: CallId, b: CallId) -> bool {
+fn has_two_names(diff: &TraceDiff, a: CallId, b: CallId) -> bool {
     diff.relation(Side::Baseline, a) == Relation::Renamed || diff.is_aliased(a, b)
 }

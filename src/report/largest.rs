@@ -49,7 +49,7 @@ impl LargeDifference {
 }
 
 /// Where the time differs, largest difference first.
-pub fn largest_differences(analysis: &Analysis<'_>) -> Vec<LargeDifference> {
+pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut groups: Vec<LargeDifference> = Vec::new();
     let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut group_of: BTreeMap<MergedId, usize> = BTreeMap::new();
@@ -89,7 +89,7 @@ fn empty((name, below): (String, String)) -> LargeDifference {
 }
 
 /// The lowest common node of a row that is not itself one, without what differs between two runs.
-fn below(analysis: &Analysis<'_>, row: &Row) -> String {
+fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
         (RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch, Some(id)) => {
@@ -122,10 +122,7 @@ fn add(group: &mut LargeDifference, row: &Row) {
 type PartKey = (Option<Side>, String);
 
 /// The points of difference below the ops of each group.
-fn parts(
-    analysis: &Analysis<'_>,
-    group_of: &BTreeMap<MergedId, usize>,
-) -> BTreeMap<usize, Vec<Part>> {
+fn parts(analysis: &Analysis, group_of: &BTreeMap<MergedId, usize>) -> BTreeMap<usize, Vec<Part>> {
     let merged = analysis.diff().merged();
     let mut counts: BTreeMap<usize, BTreeMap<PartKey, u64>> = BTreeMap::new();
     for point in analysis.diff().differences() {
@@ -151,7 +148,7 @@ fn parts(
 }
 
 /// Launches and kernels show in the counts; what an op became is told by the ops below it.
-fn is_told(analysis: &Analysis<'_>, node: MergedNode) -> bool {
+fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {
             CallKind::Op | CallKind::Frame => true,

@@ -1,9 +1,8 @@
 //! `layer_ops.csv`: the ops of an average layer of each stack and phase, in the order they run.
 
 use super::csv_table::{CsvTable, optional_ratio};
-use super::figure_cells::presence;
-use crate::analysis::{Analysis, Spread, ratio};
-use crate::side::{PerSide, Side};
+use crate::analysis::{Analysis, Spread};
+use crate::side::{PerSide, Presence, Side};
 use std::io::{self, Write};
 
 const COLUMNS: [&str; 20] = [
@@ -29,7 +28,7 @@ const COLUMNS: [&str; 20] = [
     "ratio",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let pairs = analysis.layer_pairs();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.layer_op_rows(pairs) {
@@ -40,7 +39,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
             row.position.to_string(),
             row.name.clone(),
             row.nth.to_string(),
-            presence(row.spread.map(|spread| spread.events)).to_owned(),
+            Presence::of(row.spread.map(|spread| spread.events)).label().to_owned(),
         ];
         cells.extend(figures(&row.spread));
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -60,6 +59,6 @@ fn figures(spread: &PerSide<Spread>) -> Vec<String> {
     cells.extend(Side::BOTH.map(|side| number(spread[side].deviation_us())));
     cells.extend(Side::BOTH.map(|side| totals[side].to_string()));
     cells.push((totals.candidate - totals.baseline).to_string());
-    cells.push(optional_ratio(ratio(totals)));
+    cells.push(optional_ratio(totals.ratio()));
     cells
 }

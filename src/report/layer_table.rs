@@ -1,9 +1,9 @@
 //! `layers.csv`: a row per layer and phase, and rows for what stands around the layers.
 
 use super::csv_table::{CsvTable, optional_ratio};
-use super::figure_cells::{presence, verdict_cells};
+use super::figure_cells::verdict_cells;
 use crate::analysis::{Analysis, PlacePair};
-use crate::side::Side;
+use crate::side::{Presence, Side};
 use std::io::{self, Write};
 
 const COLUMNS: [&str; 19] = [
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 19] = [
     "q",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let pairs = analysis.layer_pairs();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for row in analysis.layer_rows(pairs) {
@@ -42,7 +42,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
             pairs.instance(row.place, Side::Baseline),
             pairs.instance(row.place, Side::Candidate),
             row.phase.label(),
-            presence(row.events),
+            Presence::of(row.events).label(),
             &row.events.baseline.to_string(),
             &row.events.candidate.to_string(),
             &row.time.baseline.to_string(),

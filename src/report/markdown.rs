@@ -26,7 +26,7 @@ const GROUPS: usize = 24;
 const NAME: usize = 110;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
-pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
     let summary = summarise(analysis);
     let mut text = head(analysis, &summary, unit);
@@ -47,7 +47,7 @@ pub(super) fn write(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) ->
     out.write_all(text.as_bytes())
 }
 
-fn head(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
+fn head(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     let totals = &analysis.account().totals;
     let label = unit.label();
     let mut text = format!("**{}**\n\n", escaped(&sentence(analysis)));
@@ -108,7 +108,7 @@ fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
 }
 
 /// What people call the two sides, as text of a cell.
-fn side_names(analysis: &Analysis<'_>) -> [String; 2] {
+fn side_names(analysis: &Analysis) -> [String; 2] {
     Side::BOTH.map(|side| escaped(analysis.side_name(side)))
 }
 
@@ -124,7 +124,7 @@ fn escaped(text: &str) -> String {
     shown
 }
 
-fn table_head(analysis: &Analysis<'_>, title: &str, counted: &str, unit: Unit) -> String {
+fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> String {
     let label = unit.label();
     let [one, two] = side_names(analysis);
     format!(
@@ -132,7 +132,7 @@ fn table_head(analysis: &Analysis<'_>, title: &str, counted: &str, unit: Unit) -
     )
 }
 
-fn names(analysis: &Analysis<'_>, top: usize, unit: Unit) -> String {
+fn names(analysis: &Analysis, top: usize, unit: Unit) -> String {
     let names = largest_differences(analysis);
     let mut text = String::from("\n### Largest differences\n\n");
     if names.is_empty() {
@@ -183,7 +183,7 @@ fn notes(summary: &Summary) -> String {
 }
 
 /// The places that changed as far as the repeats support it.
-fn changes(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
+fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     if summary.verdict.largest_changes.is_empty() {
         return String::new();
     }
@@ -210,7 +210,7 @@ fn changes(analysis: &Analysis<'_>, summary: &Summary, unit: Unit) -> String {
     text + DETAILS_END
 }
 
-fn charts(analysis: &Analysis<'_>, unit: Unit) -> Vec<String> {
+fn charts(analysis: &Analysis, unit: Unit) -> Vec<String> {
     facets::of(analysis)
         .into_iter()
         .map(|facet| {
@@ -242,7 +242,7 @@ fn details_head(title: &str) -> String {
 }
 
 /// The single rows with the largest difference, with shapes and kernels.
-fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
+fn rows(analysis: &Analysis, unit: Unit) -> String {
     let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
     order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
     order.retain(|(_, row)| row.difference() != Nanos::ZERO);
@@ -260,7 +260,7 @@ fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
             unit.label(),
             unit.show(row.time.candidate),
             unit.label(),
-            row.presence(),
+            row.presence().label(),
         );
         for line in [module_line(analysis, row), shape_line(analysis, row)].into_iter().flatten() {
             let _ = writeln!(text, "  - {line}");
@@ -277,12 +277,12 @@ fn rows(analysis: &Analysis<'_>, unit: Unit) -> String {
     text + DETAILS_END
 }
 
-fn module_line(analysis: &Analysis<'_>, row: &Row) -> Option<String> {
+fn module_line(analysis: &Analysis, row: &Row) -> Option<String> {
     let module = analysis.module_of(row);
     (!module.is_empty()).then(|| format!("module {}", code(module)))
 }
 
-fn shape_line(analysis: &Analysis<'_>, row: &Row) -> Option<String> {
+fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
     let texts = analysis.argument_texts(row);
     match (texts[0], texts[1]) {
         ("", "") => None,
@@ -292,7 +292,7 @@ fn shape_line(analysis: &Analysis<'_>, row: &Row) -> Option<String> {
 }
 
 /// Up to four kernels of a row, with what is left.
-fn kernel_line(analysis: &Analysis<'_>, row: &Row, side: Side) -> String {
+fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     let names = analysis.event_names(row, side);
     if names.is_empty() {
         return "nothing".to_owned();
@@ -305,7 +305,7 @@ fn kernel_line(analysis: &Analysis<'_>, row: &Row, side: Side) -> String {
 }
 
 /// The points of difference with the most GPU events.
-fn points(analysis: &Analysis<'_>) -> String {
+fn points(analysis: &Analysis) -> String {
     let mut all = analysis.diff().differences();
     all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
     if all.is_empty() {
@@ -329,7 +329,7 @@ fn points(analysis: &Analysis<'_>) -> String {
     text + DETAILS_END
 }
 
-fn node_text(analysis: &Analysis<'_>, id: MergedId) -> String {
+fn node_text(analysis: &Analysis, id: MergedId) -> String {
     let node = analysis.diff().merged().node(id);
     let side = match node {
         MergedNode::Both(..) => String::new(),

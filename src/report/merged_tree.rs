@@ -14,7 +14,7 @@ use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
 use crate::side::Side;
 use std::io::{self, Write};
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     // What stands before the name of a node: a piece for each node above it.
@@ -41,7 +41,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-fn push_label(diff: &TraceDiff<'_>, node: MergedNode, line: &mut String) {
+fn push_label(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     let name = |side: Side, call| one_line(diff.tree(side).name(call));
     let mut push = |parts: &[&str]| line.extend(parts.iter().copied());
     match node {

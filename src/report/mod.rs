@@ -6,7 +6,7 @@
 //! the target that are not part of a report are left alone.
 
 mod categories_csv;
-mod csv_table;
+pub(crate) mod csv_table;
 mod diff_stats;
 mod emit;
 mod facets;
@@ -29,7 +29,6 @@ mod op_map;
 mod perfetto;
 mod phase_table;
 mod prune;
-mod rank_table;
 mod same_kernels_csv;
 mod stack_tree;
 mod stacks_json;
@@ -51,7 +50,7 @@ pub use info::{
 };
 pub use labels::node_name;
 pub use largest::{LargeDifference, Part, largest_differences};
-pub use rank_table::{RankRow, write_rank_json, write_rank_table, write_ranks};
+pub(crate) use summary::write_json;
 pub use summary::{
     NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
 };
@@ -63,11 +62,12 @@ use crate::analysis::Analysis;
 use crate::error::Result;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// One file of the report: its name, and what writes it.
 struct ReportFile {
     name: &'static str,
-    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
+    write: fn(&Analysis, &ReportOptions, &mut dyn Write) -> io::Result<()>,
 }
 
 /// The files that every report has.
@@ -107,7 +107,7 @@ const PERFETTO: [ReportFile; 1] = [file("perfetto.json.gz", perfetto::write)];
 
 const fn file(
     name: &'static str,
-    write: fn(&Analysis<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>,
+    write: fn(&Analysis, &ReportOptions, &mut dyn Write) -> io::Result<()>,
 ) -> ReportFile {
     ReportFile { name, write }
 }
@@ -125,12 +125,12 @@ fn files_of(emit: Emit) -> &'static [ReportFile] {
 
 /// The report of an analysis: a folder of tables, and of what [`ReportOptions`] names.
 #[derive(Debug, Clone)]
-pub struct Report<'a, 'd> {
-    analysis: &'a Analysis<'d>,
+pub struct Report {
+    analysis: Arc<Analysis>,
     options: ReportOptions,
 }
 
-impl<'a, 'd> Report<'a, 'd> {
+impl Report {
     /// The report with what [`ReportOptions::default`] names.
     ///
     /// ```
@@ -138,21 +138,21 @@ impl<'a, 'd> Report<'a, 'd> {
     ///
     /// let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
     /// let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-    /// let (baseline, candidate) = (CallTree::build(&before), CallTree::build(&after));
-    /// let diff = TraceDiff::new(&baseline, &candidate);
+    /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
+    /// let diff = TraceDiff::new(baseline, candidate);
     /// let folder = std::env::temp_dir().join(format!("tracetree-report-{}", std::process::id()));
-    /// let files = Report::new(&Analysis::new(&diff)).write(&folder)?;
+    /// let files = Report::new(Analysis::new(diff)).write(&folder)?;
     /// assert!(files.contains(&"uid_map.csv"));
     /// # std::fs::remove_dir_all(&folder).expect("the folder was written");
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn new(analysis: &'a Analysis<'d>) -> Report<'a, 'd> {
+    pub fn new(analysis: impl Into<Arc<Analysis>>) -> Report {
         Report::with_options(analysis, ReportOptions::default())
     }
 
     /// The report with what `options` names.
-    pub fn with_options(analysis: &'a Analysis<'d>, options: ReportOptions) -> Report<'a, 'd> {
-        Report { analysis, options }
+    pub fn with_options(analysis: impl Into<Arc<Analysis>>, options: ReportOptions) -> Report {
+        Report { analysis: analysis.into(), options }
     }
 
     /// Writes the report into `folder`, which is created if it is missing. Returns the names of the
@@ -167,7 +167,7 @@ impl<'a, 'd> Report<'a, 'd> {
         let pages = wanted.flat_map(files_of);
         let files: Vec<&ReportFile> =
             std::iter::once(merged_tree).chain(pages).chain(tables).collect();
-        folder::write_into(folder.as_ref(), &files, self.analysis, &self.options)
+        folder::write_into(folder.as_ref(), &files, &self.analysis, &self.options)
     }
 }
 
@@ -175,7 +175,7 @@ impl<'a, 'd> Report<'a, 'd> {
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_merged_tree(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     merged_tree::write(analysis, out)
 }
 
@@ -183,7 +183,7 @@ pub fn write_merged_tree(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Re
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_names_summary(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_names_summary(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     summaries::write_names(analysis, out)
 }
 
@@ -191,6 +191,6 @@ pub fn write_names_summary(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_markdown(analysis: &Analysis<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_markdown(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io::Result<()> {
     markdown::write(analysis, top, out)
 }

@@ -27,7 +27,7 @@ struct Named {
     time_us: f64,
 }
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let map: BTreeMap<String, Entry> = analysis
         .lowerings()
         .into_iter()

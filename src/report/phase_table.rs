@@ -5,7 +5,7 @@ use super::figure_cells::{self, verdict_cells};
 use crate::analysis::Analysis;
 use std::io::{self, Write};
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut columns = vec!["phase", "steps_trace1", "steps_trace2"];
     columns.extend(figure_cells::COLUMNS);
     columns.extend(["verdict", "p", "q"]);

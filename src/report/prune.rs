@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 /// For each node of the merged tree, whether it is among the `most` that matter: those with the most
 /// time below, then those with a difference below. Both only grow on the way up and ties go to the
 /// lower id, so that whatever is kept, the nodes above it are too.
-pub(super) fn keep_most(analysis: &Analysis<'_>, most: usize) -> Vec<bool> {
+pub(super) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {
         return vec![true; merged.len()];
@@ -24,7 +24,7 @@ pub(super) fn keep_most(analysis: &Analysis<'_>, most: usize) -> Vec<bool> {
     keep
 }
 
-fn difference_below(analysis: &Analysis<'_>) -> Vec<bool> {
+fn difference_below(analysis: &Analysis) -> Vec<bool> {
     let merged = analysis.diff().merged();
     let mut differs = vec![false; merged.len()];
     for difference in analysis.diff().differences() {

@@ -27,7 +27,7 @@ const COLUMNS: [&str; 15] = [
 /// Stands for all events that have no namesake under the partner of their op.
 const OTHERS: &str = "(other kernels)";
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &COLUMNS)?;
     let same = analysis.same_kernels();
     let tallies: Vec<&Tally> = same.tallies().collect();
@@ -55,6 +55,6 @@ fn row<W: Write>(
     cells.extend(means(tally));
     cells.extend(delta_and_ratio(tally));
     cells.push(optional_ratio(tally.mean_ratio()));
-    cells.extend([tally.presence().to_owned(), verdict.to_owned()]);
+    cells.extend([tally.presence().label().to_owned(), verdict.to_owned()]);
     table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())
 }

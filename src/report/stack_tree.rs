@@ -29,7 +29,7 @@ pub(super) struct StackTree {
 
 impl StackTree {
     /// The stacks with accounted time.
-    pub(super) fn new(analysis: &Analysis<'_>) -> StackTree {
+    pub(super) fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();

@@ -36,7 +36,7 @@ struct StackEntry {
     frames: Vec<String>,
 }
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let limit = analysis.options().stacks;
     let stacks = match limit {
         0 => Stacks { limit, ops: Vec::new(), kernels: Vec::new() },
@@ -46,7 +46,7 @@ pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<
 }
 
 /// An entry for each row of `kernels.csv`, in its order.
-fn kernels(analysis: &Analysis<'_>) -> Vec<KernelEntry> {
+fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
     let rows = analysis.by_kernel().into_iter();
     rows.map(|row| KernelEntry {
         cpu_op: row.op,
@@ -57,7 +57,7 @@ fn kernels(analysis: &Analysis<'_>) -> Vec<KernelEntry> {
 }
 
 /// An entry for each row name, by name.
-fn ops(analysis: &Analysis<'_>) -> Vec<Entry> {
+fn ops(analysis: &Analysis) -> Vec<Entry> {
     let mut events: BTreeMap<String, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
         let group = events.entry(analysis.row_name(row)).or_default();
@@ -67,7 +67,7 @@ fn ops(analysis: &Analysis<'_>) -> Vec<Entry> {
     events.into_iter().map(|(name, events)| entry(analysis, name, &events)).collect()
 }
 
-fn entry(analysis: &Analysis<'_>, name: String, events: &PerSide<Vec<CallId>>) -> Entry {
+fn entry(analysis: &Analysis, name: String, events: &PerSide<Vec<CallId>>) -> Entry {
     let stacks = analysis.stacks(events).map(entries);
     Entry { name, trace1: stacks.baseline, trace2: stacks.candidate }
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, StepName, StepPlace, StepRow};
 use crate::side::Side;
 use std::io::{self, Write};
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut columns = vec!["step", "name_trace1", "name_trace2", "phase_trace1", "phase_trace2"];
     columns.extend(figure_cells::COLUMNS);
     let mut table = CsvTable::new(out, &columns)?;

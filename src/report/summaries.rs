@@ -37,7 +37,7 @@ const UNIQUE_ARGS_COLUMNS: [&str; 19] = [
     "first_row_id",
 ];
 
-pub(super) fn write_names(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_names(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &NAME_COLUMNS)?;
     for group in analysis.by_name() {
         table.row(&[
@@ -52,7 +52,7 @@ pub(super) fn write_names(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::R
     table.finish()
 }
 
-pub(super) fn write_unique_args(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_unique_args(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &UNIQUE_ARGS_COLUMNS)?;
     for group in analysis.by_unique_args() {
         let row = &analysis.rows()[group.first_row];

@@ -2,7 +2,7 @@
 
 use super::largest::{LargeDifference, largest_differences};
 use super::verdict_summary::{self, VerdictSummary};
-use crate::analysis::{Analysis, Comparability, Totals, ratio};
+use crate::analysis::{Analysis, Comparability, Totals};
 use crate::side::Side;
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -120,7 +120,7 @@ impl Summary {
 }
 
 /// Summarises an analysis.
-pub fn summarise(analysis: &Analysis<'_>) -> Summary {
+pub fn summarise(analysis: &Analysis) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
@@ -141,7 +141,7 @@ pub fn summarise(analysis: &Analysis<'_>) -> Summary {
     }
 }
 
-fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
+fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
     let trace = analysis.tree(side).trace();
     SideSummary {
         name: analysis.side_name(side).to_owned(),
@@ -158,7 +158,7 @@ fn side_summary(analysis: &Analysis<'_>, side: Side, totals: &Totals, rows: Nano
     }
 }
 
-fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
+fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
     let diff = analysis.diff();
     let of_side = |side: Side| {
         let tree = diff.tree(side);
@@ -178,7 +178,7 @@ fn notes(analysis: &Analysis<'_>, checks: &Comparability) -> Vec<SideNote> {
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }
 
-fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
+fn largest(analysis: &Analysis) -> Vec<NameDifference> {
     let mut groups = largest_differences(analysis);
     groups.truncate(LARGEST);
     groups.into_iter().map(name_difference).collect()
@@ -186,7 +186,7 @@ fn largest(analysis: &Analysis<'_>) -> Vec<NameDifference> {
 
 fn name_difference(group: LargeDifference) -> NameDifference {
     NameDifference {
-        ratio: ratio(group.time),
+        ratio: group.time.ratio(),
         difference_us: group.difference().as_micros(),
         name: group.name,
         below: group.below,
@@ -200,7 +200,7 @@ fn name_difference(group: LargeDifference) -> NameDifference {
     }
 }
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     write_json(&summarise(analysis), out)
 }
 
@@ -213,7 +213,7 @@ pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes a value as indented JSON with a line end.
-pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     out.write_all(b"\n")
 }

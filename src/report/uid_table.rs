@@ -11,7 +11,7 @@ use std::path::Path;
 
 const FILE: &str = "uid_map.csv";
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut table = CsvTable::new(out, &["uid1", "uid2", "relation"])?;
     let mut uids = PerSide::<String>::default();
     for pair in analysis.diff().uid_map() {

@@ -2,12 +2,13 @@
 
 use super::figures::{Unit, percent, times};
 use super::verdict_summary::VerdictSummary;
-use crate::analysis::{Analysis, Measure};
+use crate::analysis::Analysis;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
 /// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
-pub fn sentence(analysis: &Analysis<'_>) -> String {
+pub fn sentence(analysis: &Analysis) -> String {
     let time = analysis.account().totals.map(|totals| totals.time);
     let unit = Unit::fitting(time);
     let (measure, label) = (measure_words(analysis.measure()), unit.label());
@@ -37,7 +38,7 @@ pub fn sentence(analysis: &Analysis<'_>) -> String {
 }
 
 /// Totals of different numbers of steps do not compare: what they come to per step.
-fn per_step(analysis: &Analysis<'_>, unit: Unit) -> String {
+fn per_step(analysis: &Analysis, unit: Unit) -> String {
     let counts = PerSide::from_fn(|side| analysis.steps(side).len() as i64);
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
         return String::new();

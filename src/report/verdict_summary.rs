@@ -54,7 +54,7 @@ pub struct Change {
     pub q: Option<f64>,
 }
 
-pub(super) fn summarise(analysis: &Analysis<'_>) -> VerdictSummary {
+pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
     let verdicts = analysis.judged();
     VerdictSummary {
         total: verdicts.total.verdict.label(),
@@ -72,7 +72,7 @@ pub(super) fn summarise(analysis: &Analysis<'_>) -> VerdictSummary {
     }
 }
 
-fn change(analysis: &Analysis<'_>, site: &Site) -> Change {
+fn change(analysis: &Analysis, site: &Site) -> Change {
     let texts = analysis.argument_texts(&analysis.rows()[site.first_row]);
     let shape = texts[..2].iter().find(|shape| !shape.is_empty());
     let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);

@@ -3,7 +3,7 @@
 
 use super::csv_table::{CsvTable, optional_ratio};
 use super::figure_cells::verdict_cells;
-use crate::analysis::{Analysis, Judgement, Repeats, Site, ratio};
+use crate::analysis::{Analysis, Judgement, Repeats, Site};
 use crate::side::Side;
 use std::io::{self, Write};
 
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 24] = [
     "lowest_common_ancestor_name",
 ];
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let verdicts = analysis.judged();
     let mut table = CsvTable::new(out, &COLUMNS)?;
     for site in &verdicts.sites {
@@ -62,7 +62,7 @@ fn times(site: &Site) -> [String; 4] {
         site.time.baseline.to_string(),
         site.time.candidate.to_string(),
         (site.time.candidate - site.time.baseline).to_string(),
-        optional_ratio(ratio(site.time)),
+        optional_ratio(site.time.ratio()),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Time as the traces have it: decimal microseconds in the text, whole nanoseconds here.
 
+use crate::side::PerSide;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
@@ -36,6 +37,19 @@ impl Nanos {
     #[must_use]
     pub fn abs(self) -> Nanos {
         Nanos(self.0.abs())
+    }
+}
+
+impl PerSide<Nanos> {
+    /// Candidate − baseline.
+    pub fn difference(self) -> Nanos {
+        self.candidate - self.baseline
+    }
+
+    /// Candidate / baseline; `None` where either is not above zero.
+    pub fn ratio(self) -> Option<f64> {
+        (self.baseline > Nanos::ZERO && self.candidate > Nanos::ZERO)
+            .then(|| self.candidate.0 as f64 / self.baseline.0 as f64)
     }
 }
 

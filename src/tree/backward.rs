@@ -11,7 +11,7 @@ use crate::trace::{EventId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-impl CallTree<'_> {
+impl CallTree {
     /// Pairs of (forward op, outermost backward op), by backward op.
     pub fn backward_links(&self) -> Vec<(CallId, CallId)> {
         let forward = self.forward_ops();

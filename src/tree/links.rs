@@ -31,14 +31,13 @@ impl LinkKind {
 
 /// Directed links between the calls of one tree.
 #[derive(Debug, Clone)]
-pub struct LinkGraph<'a> {
-    tree: &'a CallTree<'a>,
+pub struct LinkGraph {
     graph: DiGraphMap<u32, LinkKind>,
 }
 
-impl<'t> CallTree<'t> {
+impl CallTree {
     /// The links of the tree: launches, forward to backward, and flow arrows.
-    pub fn links(&'t self) -> LinkGraph<'t> {
+    pub fn links(&self) -> LinkGraph {
         let mut graph = DiGraphMap::new();
         for (from, to) in flow_links(self) {
             graph.add_edge(from.0, to.0, LinkKind::Flow);
@@ -51,11 +50,11 @@ impl<'t> CallTree<'t> {
                 graph.add_edge(launch.0, call.0, LinkKind::Launch);
             }
         }
-        LinkGraph { tree: self, graph }
+        LinkGraph { graph }
     }
 }
 
-impl LinkGraph<'_> {
+impl LinkGraph {
     /// Number of links.
     pub fn len(&self) -> usize {
         self.graph.edge_count()
@@ -93,10 +92,11 @@ impl LinkGraph<'_> {
         sources
     }
 
-    /// The graph in the DOT language of Graphviz.
-    pub fn to_dot(&self) -> String {
+    /// The graph in the DOT language of Graphviz, with the names of the calls of `tree`, which is the
+    /// tree that the links are of.
+    pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
-            let label = self.tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
+            let label = tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
             format!("label=\"{label}\"")
         };
         let kind = |_, (_, _, kind): (_, _, &LinkKind)| format!("label=\"{}\"", kind.label());
@@ -109,7 +109,7 @@ impl LinkGraph<'_> {
 }
 
 /// Flow arrows whose two ends start inside two different calls.
-fn flow_links(tree: &CallTree<'_>) -> Vec<(CallId, CallId)> {
+fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     let trace = tree.trace();
     let starts = calls_by_start(trace);
     let at = |thread, time| starts.get(&(thread, time)).and_then(|&event| tree.call_of(event));

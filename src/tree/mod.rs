@@ -16,15 +16,16 @@
 mod backward;
 mod launches;
 mod links;
+mod module_name;
 mod nest;
 mod options;
-mod steps;
 
 pub use links::{LinkGraph, LinkKind};
+pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
-pub use steps::Step;
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
+use std::sync::Arc;
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
@@ -75,8 +76,8 @@ impl CallKind {
 
 /// The calls of one trace, nested, with their GPU events.
 #[derive(Debug, Clone)]
-pub struct CallTree<'t> {
-    trace: &'t Trace,
+pub struct CallTree {
+    trace: Arc<Trace>,
     kinds: Vec<CallKind>,
     /// The event of each call; the thread of a thread root.
     sources: Vec<u32>,
@@ -88,33 +89,33 @@ pub struct CallTree<'t> {
     gpu_before: Vec<u32>,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
-    steps: Vec<Step>,
     notes: Notes,
 }
 
-impl<'t> CallTree<'t> {
+impl CallTree {
     /// Builds the tree of `trace`. Never fails: what does not nest or link is kept and noted.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
     ///
     /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
-    /// let tree = CallTree::build(&trace);
+    /// let tree = CallTree::build(trace);
     /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
     /// let op = op.expect("a convolution");
     /// let above: Vec<&str> = tree.ancestors(op).take(2).map(|call| tree.name(call)).collect();
     /// assert_eq!(above, ["aten::_convolution", "aten::convolution"]);
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn build(trace: &'t Trace) -> CallTree<'t> {
+    pub fn build(trace: impl Into<Arc<Trace>>) -> CallTree {
         CallTree::with_options(trace, TreeOptions::default())
     }
 
     /// Builds the tree of `trace`, with options.
-    pub fn with_options(trace: &'t Trace, options: TreeOptions) -> CallTree<'t> {
+    pub fn with_options(trace: impl Into<Arc<Trace>>, options: TreeOptions) -> CallTree {
+        let trace = trace.into();
         let mut notes = Notes::default();
-        let launched = launches::link(trace, &mut notes);
-        let mut planter = nest::Planter::new(trace, &launched);
+        let launched = launches::link(&trace, &mut notes);
+        let mut planter = nest::Planter::new(&trace, &launched);
         planter.plant_threads(options.frames);
         planter.plant_unlinked();
         let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
@@ -126,15 +127,14 @@ impl<'t> CallTree<'t> {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
         });
         let mut tree = CallTree {
-            trace,
             gpu_before: Vec::with_capacity(ends.len() + 1),
             kinds,
             sources,
             parents,
             ends,
             calls,
-            steps: steps::find(trace),
             notes,
+            trace,
         };
         tree.count_gpu_events();
         tree
@@ -150,8 +150,8 @@ impl<'t> CallTree<'t> {
     }
 
     /// The trace that the tree was built from.
-    pub fn trace(&self) -> &'t Trace {
-        self.trace
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
     }
 
     /// Number of calls, roots and GPU events included.
@@ -257,7 +257,7 @@ impl<'t> CallTree<'t> {
     }
 
     /// Name of the call; for a thread its recorded name or `thread`.
-    pub fn name(&self, call: CallId) -> &'t str {
+    pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
             (None, None) => UNLINKED,
@@ -284,7 +284,7 @@ impl<'t> CallTree<'t> {
     }
 
     /// Arguments of an op, where they were recorded.
-    pub fn arguments(&self, call: CallId) -> Option<&'t Arguments> {
+    pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;
         Some(self.trace.arguments(id))
     }
@@ -327,24 +327,6 @@ impl<'t> CallTree<'t> {
 
     /// Whether the call is a frame of an `nn.Module`.
     pub fn is_module(&self, call: CallId) -> bool {
-        self.kind(call) == CallKind::Frame && self.name(call).starts_with("nn.Module: ")
-    }
-
-    /// The recorded steps (`ProfilerStep#N`), by start.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
-    }
-
-    /// The step in which a call was made; for a GPU event the step in which it was *launched*.
-    pub fn step(&self, call: CallId) -> Option<&Step> {
-        let call = match self.kind(call) {
-            CallKind::Gpu => self.launch(call)?,
-            CallKind::Thread
-            | CallKind::Unlinked
-            | CallKind::Frame
-            | CallKind::Op
-            | CallKind::Runtime => call,
-        };
-        steps::at(&self.steps, self.trace.start(self.event(call)?))
+        self.kind(call) == CallKind::Frame && ModuleName::of(self.name(call)).is_some()
     }
 }

@@ -19,7 +19,7 @@ pub enum Frames {
 ///
 /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
 /// let options = TreeOptions::default().frames(Frames::LeftOut);
-/// let tree = CallTree::with_options(&trace, options);
+/// let tree = CallTree::with_options(trace, options);
 /// assert!(tree.calls().all(|call| tree.kind(call) != CallKind::Frame));
 /// # Ok::<(), tracetree::Error>(())
 /// ```

@@ -130,8 +130,8 @@ pub fn uid_map(baseline: &[u8], candidate: &[u8]) -> Result<Vec<Pair>> {
     let options = ReadOptions::default();
     let first = Trace::from_reader("baseline", baseline, &options)?;
     let second = Trace::from_reader("candidate", candidate, &options)?;
-    let trees = (CallTree::build(&first), CallTree::build(&second));
-    let diff = TraceDiff::new(&trees.0, &trees.1);
+    let trees = (CallTree::build(first), CallTree::build(second));
+    let diff = TraceDiff::new(trees.0.clone(), trees.1);
     Ok(diff
         .uid_map()
         .map(|pair| (pair.baseline.map(|uid| uid.0), pair.candidate.map(|uid| uid.0)))

@@ -19,7 +19,7 @@ pub fn trace(name: &str, text: &str) -> Trace {
 ///
 /// # Panics
 /// If one of them is no trace.
-pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) -> T) -> T {
     let names = PerSide::new("baseline", "candidate");
     look_at(&PerSide::from_fn(|side| trace(names[side], &texts[side])), look)
 }
@@ -28,14 +28,11 @@ pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis<'_>
 ///
 /// # Panics
 /// If one of them cannot be read.
-pub fn compare_files<T>(
-    paths: PerSide<impl AsRef<Path>>,
-    look: impl FnOnce(&Analysis<'_>) -> T,
-) -> T {
+pub fn compare_files<T>(paths: PerSide<impl AsRef<Path>>, look: impl FnOnce(&Analysis) -> T) -> T {
     look_at(&paths.map(|path| Trace::open(path).expect("a readable trace")), look)
 }
 
-fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis<'_>) -> T) -> T {
+fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_with(traces, AnalysisOptions::default(), look)
 }
 
@@ -43,9 +40,9 @@ fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis<'_>) -> T) ->
 pub fn compare_with<T>(
     traces: &PerSide<Trace>,
     options: AnalysisOptions,
-    look: impl FnOnce(&Analysis<'_>) -> T,
+    look: impl FnOnce(&Analysis) -> T,
 ) -> T {
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    look(&Analysis::with_options(&diff, options))
+    let trees = traces.clone().map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
+    look(&Analysis::with_options(diff, options))
 }

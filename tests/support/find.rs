@@ -6,7 +6,7 @@ use tracetree::tree::{CallId, CallTree};
 use tracetree::{PerSide, Side};
 
 /// All calls of this name, in preorder.
-pub fn calls(tree: &CallTree<'_>, name: &str) -> Vec<CallId> {
+pub fn calls(tree: &CallTree, name: &str) -> Vec<CallId> {
     tree.calls().filter(|&call| tree.name(call) == name).collect()
 }
 
@@ -14,7 +14,7 @@ pub fn calls(tree: &CallTree<'_>, name: &str) -> Vec<CallId> {
 ///
 /// # Panics
 /// If there is none, or another one.
-pub fn call(tree: &CallTree<'_>, name: &str) -> CallId {
+pub fn call(tree: &CallTree, name: &str) -> CallId {
     match calls(tree, name)[..] {
         [call] => call,
         ref others => panic!("{} calls are named {name}", others.len()),
@@ -22,12 +22,12 @@ pub fn call(tree: &CallTree<'_>, name: &str) -> CallId {
 }
 
 /// The names from a call up to its thread, innermost first, the call itself left out.
-pub fn path<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
+pub fn path(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.ancestors(call).map(|above| tree.name(above)).collect()
 }
 
 /// Names of the calls directly below.
-pub fn below<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
+pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
@@ -35,14 +35,14 @@ pub fn below<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
 ///
 /// # Panics
 /// If not exactly one call has the name.
-pub fn relation<'t>(diff: &TraceDiff<'t>, side: Side, name: &str) -> (Relation, Option<&'t str>) {
+pub fn relation<'t>(diff: &'t TraceDiff, side: Side, name: &str) -> (Relation, Option<&'t str>) {
     let found = call(diff.tree(side), name);
     let partner = diff.partner(side, found).map(|partner| diff.tree(side.other()).name(partner));
     (diff.relation(side, found), partner)
 }
 
 /// All rows of this name, in order.
-pub fn rows<'a>(analysis: &'a Analysis<'_>, name: &str) -> Vec<&'a Row> {
+pub fn rows<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a Row> {
     analysis.rows().iter().filter(|row| analysis.row_name(row) == name).collect()
 }
 

@@ -59,7 +59,7 @@ pub fn hold_for_comparing(bytes: &[u8]) {
     let (Some(baseline), Some(candidate)) = (read(first), read(second)) else { return };
     let stride = 2 + bytes.len() as u32 % 7;
     let part = baseline.select(|event| baseline.uid(event).0 % stride != 0);
-    let trees = [&baseline, &candidate, &part].map(CallTree::build);
+    let trees = [baseline, candidate, part].map(CallTree::build);
     for tree in &trees {
         hold_for_a_tree(tree);
         hold_for_identity(tree);
@@ -73,7 +73,7 @@ fn read(bytes: &[u8]) -> Option<Trace> {
 }
 
 /// Every call but the roots stands in the subtree of its parent; every event is called once at most.
-fn hold_for_a_tree(tree: &CallTree<'_>) {
+fn hold_for_a_tree(tree: &CallTree) {
     for call in tree.calls() {
         if let Some(parent) = tree.parent(call) {
             assert!(tree.is_below(call, parent));
@@ -87,8 +87,8 @@ fn hold_for_a_tree(tree: &CallTree<'_>) {
 }
 
 /// A trace against itself has no difference.
-fn hold_for_identity(tree: &CallTree<'_>) {
-    let diff = TraceDiff::new(tree, tree);
+fn hold_for_identity(tree: &CallTree) {
+    let diff = TraceDiff::new(tree.clone(), tree.clone());
     assert_eq!(diff.differences(), vec![]);
     for call in tree.calls() {
         assert_eq!(diff.partner(Side::Baseline, call), Some(call));
@@ -96,20 +96,20 @@ fn hold_for_identity(tree: &CallTree<'_>) {
 }
 
 /// What holds for every two trees.
-pub fn hold_for_a_pair(trees: PerSide<&CallTree<'_>>) {
-    let diff = TraceDiff::new(trees.baseline, trees.candidate);
-    let mirrored = TraceDiff::new(trees.candidate, trees.baseline);
+pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
+    let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline.clone());
     mirror(&diff, &mirrored);
     once_in_the_map(&diff);
     pairs_hang_below_pairs(&diff);
-    let (one, other) = (Analysis::new(&diff), Analysis::new(&mirrored));
+    let (one, other) = (Analysis::new(diff), Analysis::new(mirrored));
     assert!(one.account().is_exact() && other.account().is_exact());
     assert_eq!(one.account().difference(), -other.account().difference());
     all_results_hold_all_time(&one);
 }
 
 /// Every table can be made, and those that add up to the account do.
-fn all_results_hold_all_time(analysis: &Analysis<'_>) {
+fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
         let rows = analysis.layer_rows(analysis.layer_pairs());
@@ -124,7 +124,7 @@ fn all_results_hold_all_time(analysis: &Analysis<'_>) {
 }
 
 /// Exchanging the sides exchanges the partners and nothing else.
-pub fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
+pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
             assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
@@ -133,7 +133,7 @@ pub fn mirror(diff: &TraceDiff<'_>, mirrored: &TraceDiff<'_>) {
 }
 
 /// Every event of both trees stands in the uid map exactly once.
-pub fn once_in_the_map(diff: &TraceDiff<'_>) {
+pub fn once_in_the_map(diff: &TraceDiff) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let of_side = diff.uid_map().filter_map(|pair| match side {
@@ -156,7 +156,7 @@ pub fn once_in_the_map(diff: &TraceDiff<'_>) {
 }
 
 /// The nearest calls of a kind *same* above a pair are partners; threads may be split.
-pub fn pairs_hang_below_pairs(diff: &TraceDiff<'_>) {
+pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
         if diff.relation(Side::Baseline, call) != Relation::Same {

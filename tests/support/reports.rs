@@ -90,7 +90,7 @@ pub fn hostile_pair() -> PerSide<String> {
 pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()> {
     let options = ReportOptions { emits: emits.to_vec(), ..ReportOptions::default() };
     with_analysis(pair, |analysis| {
-        Report::with_options(analysis, options.clone()).write(folder).map(drop)
+        Report::with_options(analysis.clone(), options.clone()).write(folder).map(drop)
     })
 }
 
@@ -100,7 +100,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// If a text is no trace, or what `use_it` returns.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
-    use_it: impl FnOnce(&Analysis<'_>) -> Result<T>,
+    use_it: impl FnOnce(&Analysis) -> Result<T>,
 ) -> Result<T> {
     let read = |name: &str, text: &String| {
         Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
@@ -109,7 +109,7 @@ pub fn with_analysis<T>(
         read("baseline.json", &pair.baseline)?,
         read("candidate.json", &pair.candidate)?,
     );
-    let trees = traces.as_ref().map(CallTree::build);
-    let diff = TraceDiff::new(&trees.baseline, &trees.candidate);
-    use_it(&Analysis::new(&diff))
+    let trees = traces.map(CallTree::build);
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
+    use_it(&Analysis::new(diff))
 }

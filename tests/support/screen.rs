@@ -17,7 +17,7 @@ const TITLES: [&str; 8] =
 ///
 /// # Panics
 /// Never: it writes to memory.
-pub fn screen(analysis: &Analysis<'_>) -> String {
+pub fn screen(analysis: &Analysis) -> String {
     let mut text = merged_tree(analysis);
     writeln!(text).expect(MEMORY);
     write_line(&mut text, &TITLES.map(str::to_owned));
@@ -44,27 +44,27 @@ const MEMORY: &str = "writing to memory does not fail";
 ///
 /// # Panics
 /// Never: it writes to memory.
-pub fn merged_tree(analysis: &Analysis<'_>) -> String {
+pub fn merged_tree(analysis: &Analysis) -> String {
     let mut bytes = Vec::new();
     write_merged_tree(analysis, &mut bytes).expect(MEMORY);
     let text = String::from_utf8(bytes).expect("the merged tree is UTF-8");
     text.lines().map(|line| line.chars().take(WIDTH).collect::<String>() + "\n").collect()
 }
 
-fn cells(analysis: &Analysis<'_>, row: &Row) -> [String; 8] {
+fn cells(analysis: &Analysis, row: &Row) -> [String; 8] {
     [
         analysis.row_name(row),
         row.time.baseline.to_string(),
         row.time.candidate.to_string(),
         row.busy.baseline.to_string(),
         row.busy.candidate.to_string(),
-        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.to_string()),
-        row.presence().to_owned(),
+        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.0.to_string()),
+        row.presence().label().to_owned(),
         analysis.lowest_common_name(row).to_owned(),
     ]
 }
 
-fn totals(analysis: &Analysis<'_>) -> [String; 8] {
+fn totals(analysis: &Analysis) -> [String; 8] {
     let totals = &analysis.account().totals;
     let exact = if analysis.account().is_exact() { "exact" } else { "NOT exact" };
     let [time1, time2] = Side::BOTH.map(|side| totals[side].time.to_string());
@@ -73,7 +73,7 @@ fn totals(analysis: &Analysis<'_>) -> [String; 8] {
 }
 
 /// How many lines of the uid map have each relation.
-fn relations(analysis: &Analysis<'_>) -> String {
+fn relations(analysis: &Analysis) -> String {
     let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
     for pair in analysis.diff().uid_map() {
         *counts.entry(pair.relation).or_default() += 1;

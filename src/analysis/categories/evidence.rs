@@ -4,11 +4,11 @@ use super::kernel_name;
 use super::rules::{NameKind, Rules, Strength};
 use super::words::Words;
 use super::{Categories, Category, CategoryId, CategorySource};
-use crate::analysis::Measure;
 use crate::diff::TraceDiff;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{self, TextId};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
 /// An op that says who calls the communication library, without a namespace.
@@ -17,8 +17,6 @@ const COLLECTIVE_OP: &str = "record_param_comms";
 const FUSED_PREFIX: &str = "triton";
 /// Before the name of an autograd node.
 const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
-/// Before the class of an `nn.Module`.
-const MODULE_PREFIX: &str = "nn.Module: ";
 
 /// The category of every accounted event of both traces.
 #[derive(Debug, Clone)]
@@ -31,7 +29,7 @@ const NOTHING: Category =
 
 impl CategoryTable {
     pub(in crate::analysis) fn new(
-        diff: &TraceDiff<'_>,
+        diff: &TraceDiff,
         measure: Measure,
         categories: &Categories,
     ) -> CategoryTable {
@@ -55,8 +53,8 @@ impl CategoryTable {
 }
 
 /// Decides for the events of one tree, with what it found out about names.
-struct Judge<'a, 't> {
-    tree: &'a CallTree<'t>,
+struct Judge<'a> {
+    tree: &'a CallTree,
     rules: &'a Rules,
     known: FxHashMap<(Role, TextId), Option<usize>>,
 }
@@ -74,7 +72,7 @@ enum Role {
     Kernel,
 }
 
-impl Judge<'_, '_> {
+impl Judge<'_> {
     fn category(&mut self, call: CallId) -> Category {
         let evidence: [Look<Self>; 4] =
             [Self::by_event, Self::by_op, Self::by_context, Self::by_kernel_name];
@@ -181,7 +179,7 @@ fn find(rules: &Rules, role: Role, name: &str) -> Option<usize> {
             rules.find(NameKind::Op, &Words::of(node))
         }
         Role::Module => {
-            let class = name.strip_prefix(MODULE_PREFIX).unwrap_or(name);
+            let class = ModuleName::instance_or_name(name);
             rules.find(NameKind::Module, &Words::of(class))
         }
         Role::Kernel => of_kernel(rules, name),

@@ -135,7 +135,7 @@ impl Categories {
     }
 }
 
-impl super::Analysis<'_> {
+impl super::Analysis {
     /// What kind of work an accounted event is; unclassified for calls that are not accounted.
     pub fn category(&self, side: Side, call: CallId) -> Category {
         self.categories.of(side, self.slot(side, call))

@@ -60,7 +60,7 @@ struct Leaf<'a> {
 }
 
 /// What the change of the kernel count at a node is.
-pub(super) fn change(analysis: &Analysis<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
+pub(super) fn change(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
     let counts = kernels.as_ref().map(Vec::len);
     let short = match counts.baseline < counts.candidate {
         true => Side::Baseline,
@@ -81,7 +81,7 @@ pub(super) fn change(analysis: &Analysis<'_>, kernels: &PerSide<Vec<CallId>>) ->
 }
 
 /// One leaf for each op call, or for each event without an op.
-fn leaves<'a>(analysis: &'a Analysis<'_>, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
+fn leaves<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
     let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
     for &kernel in kernels {
         groups.entry(analysis.op_of(side, kernel).unwrap_or(kernel)).or_default().push(kernel);
@@ -89,7 +89,7 @@ fn leaves<'a>(analysis: &'a Analysis<'_>, side: Side, kernels: &[CallId]) -> Vec
     groups.into_iter().map(|(call, kernels)| leaf(analysis, side, call, &kernels)).collect()
 }
 
-fn leaf<'a>(analysis: &'a Analysis<'_>, side: Side, call: CallId, kernels: &[CallId]) -> Leaf<'a> {
+fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]) -> Leaf<'a> {
     let tree = analysis.tree(side);
     let stems: Vec<String> =
         kernels.iter().map(|&kernel| kernel_name::stem(tree.name(kernel))).collect();
@@ -113,7 +113,7 @@ fn leaf<'a>(analysis: &'a Analysis<'_>, side: Side, call: CallId, kernels: &[Cal
 }
 
 /// Number of elements of each input of an op.
-fn inputs(analysis: &Analysis<'_>, side: Side, call: CallId) -> Option<Vec<i64>> {
+fn inputs(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<i64>> {
     let tree = analysis.tree(side);
     let dims = tree.trace().text(tree.arguments(call)?.dims);
     let dims: Vec<Vec<i64>> = serde_json::from_str(dims).ok()?;
@@ -180,7 +180,7 @@ fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
 /// Kernels that only one side has below a node → the pair of ops next to them that does their work
 /// on the other side, with the kernels of both: `addmm, gelu` ← one `addmm` whose kernel says gelu.
 pub(super) fn absorbed(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     side: Side,
     kernels: &[CallId],
 ) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
@@ -215,7 +215,7 @@ fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
 }
 
 /// The kernel launched right before these, or right after them, on the same thread.
-fn neighbour(analysis: &Analysis<'_>, side: Side, kernels: &[CallId]) -> Option<CallId> {
+fn neighbour(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Option<CallId> {
     let tree = analysis.tree(side);
     let (first, last) = (*kernels.first()?, *kernels.last()?);
     let thread = tree.ancestors(first).last()?;

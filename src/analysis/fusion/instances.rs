@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::Category;
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, ModuleName};
 use std::collections::BTreeMap;
 
 /// A common node with kernels on both sides, or one stretch of what differs below it.
@@ -28,7 +28,7 @@ impl Instance {
 }
 
 /// All instances, in the order of the merged tree.
-pub(super) fn find(analysis: &Analysis<'_>) -> Vec<Instance> {
+pub(super) fn find(analysis: &Analysis) -> Vec<Instance> {
     let mut paths = Paths { analysis, known: BTreeMap::new() };
     kernels_of_nodes(analysis)
         .into_iter()
@@ -46,7 +46,7 @@ pub(super) fn find(analysis: &Analysis<'_>) -> Vec<Instance> {
 
 /// What the kernels of both sides at a node are to each other, with those that explain them.
 fn judge(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     kernels: PerSide<Vec<CallId>>,
 ) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
     match (kernels.baseline.as_slice(), kernels.candidate.as_slice()) {
@@ -60,18 +60,18 @@ fn judge(
     }
 }
 
-fn op_names(analysis: &Analysis<'_>, side: Side, kernels: &[CallId]) -> Vec<String> {
+fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> {
     let mut calls: Vec<CallId> =
         kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
     calls.dedup();
     calls.into_iter().map(|call| analysis.diff().plain_name(side, call).into_owned()).collect()
 }
 
-fn is_thread(analysis: &Analysis<'_>, node: MergedId) -> bool {
+fn is_thread(analysis: &Analysis, node: MergedId) -> bool {
     kind(analysis, node) == Some(CallKind::Thread)
 }
 
-fn kind(analysis: &Analysis<'_>, node: MergedId) -> Option<CallKind> {
+fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     let node = analysis.diff().merged().node(node);
     Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
 }
@@ -80,7 +80,7 @@ fn kind(analysis: &Analysis<'_>, node: MergedId) -> Option<CallKind> {
 type Place = (MergedId, u32);
 
 /// The kernels at each place, by launch.
-fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
+fn kernels_of_nodes(analysis: &Analysis) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let stretches = PerSide::from_fn(|side| stretches(analysis, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
@@ -114,7 +114,7 @@ fn kernels_of_nodes(analysis: &Analysis<'_>) -> BTreeMap<Place, PerSide<Vec<Call
 /// ├── aten::mm
 /// └── >> aten::gelu       1
 /// ```
-fn stretches(analysis: &Analysis<'_>, side: Side) -> Vec<u32> {
+fn stretches(analysis: &Analysis, side: Side) -> Vec<u32> {
     let (diff, tree) = (analysis.diff(), analysis.tree(side));
     let mut pairs_below = vec![0; diff.merged().len()];
     let before = tree.calls().map(|call| {
@@ -131,7 +131,7 @@ fn stretches(analysis: &Analysis<'_>, side: Side) -> Vec<u32> {
 
 /// The stretch below a frame or thread that an event stands in; all of an op is one stretch.
 fn stretch(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     stretches: &[u32],
     node: MergedId,
     side: Side,
@@ -153,7 +153,7 @@ fn stretch(
 }
 
 /// Whether an event is a kernel and neither copies nor sets memory.
-pub(super) fn is_kernel(analysis: &Analysis<'_>, side: Side, event: CallId) -> bool {
+pub(super) fn is_kernel(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let kind = tree.event(event).map(|event| tree.trace().category(event));
     kind == Some(Category::Kernel)
@@ -161,12 +161,12 @@ pub(super) fn is_kernel(analysis: &Analysis<'_>, side: Side, event: CallId) -> b
 }
 
 /// Finds the path of a node from those of the nodes above.
-struct Paths<'a, 'd> {
-    analysis: &'a Analysis<'d>,
+struct Paths<'a> {
+    analysis: &'a Analysis,
     known: BTreeMap<MergedId, String>,
 }
 
-impl Paths<'_, '_> {
+impl Paths<'_> {
     /// Modules and ops above the node, then the node itself, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
         if let Some(path) = self.known.get(&node) {
@@ -196,7 +196,7 @@ impl Paths<'_, '_> {
             diff.plain_name(Side::Baseline, baseline),
             diff.plain_name(Side::Candidate, candidate),
         ]
-        .map(|name| name.strip_prefix("nn.Module: ").unwrap_or(&name).to_owned());
+        .map(|name| ModuleName::instance_or_name(&name).to_owned());
         match &names {
             [a, b] if a == b => Some(a.clone()),
             _ => None,

@@ -18,8 +18,9 @@ mod instances;
 
 pub use explain::Evidence;
 
-use super::{Analysis, Measure};
+use super::Analysis;
 use crate::diff::MergedId;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use instances::Instance;
@@ -74,7 +75,7 @@ type Place<'a> = (&'a str, &'a [String], &'a [String]);
 /// What makes instances agree: the place, the kernel counts and the change.
 type Group<'a> = (Place<'a>, (usize, usize), KernelChange);
 
-impl Analysis<'_> {
+impl Analysis {
     /// Where the number of kernels differs: largest difference of time first, then by path.
     pub fn fusions(&self) -> Vec<FusionRow> {
         if self.measure() != Measure::GpuTime {
@@ -111,7 +112,7 @@ fn order(row: &FusionRow) -> impl Ord + '_ {
 }
 
 fn row(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     change: KernelChange,
     group: &[&Instance],
     instances: usize,
@@ -134,7 +135,7 @@ fn row(
     }
 }
 
-fn names(analysis: &Analysis<'_>, instance: &Instance, side: Side) -> BTreeMap<String, u64> {
+fn names(analysis: &Analysis, instance: &Instance, side: Side) -> BTreeMap<String, u64> {
     let mut names = BTreeMap::new();
     for &event in &instance.kernels[side] {
         *names.entry(analysis.tree(side).name(event).to_owned()).or_default() += 1;

@@ -5,7 +5,8 @@
 //! the place of rows there: one row holds the whole graph.
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::{Analysis, Phase};
+use crate::analysis::Analysis;
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -75,7 +76,7 @@ struct Cell {
     time: Nanos,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The ops of an average layer of each stack and phase, in the order in which they run; then the
     /// ops that stand in no layer. The totals add up to the account on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {

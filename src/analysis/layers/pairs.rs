@@ -4,8 +4,8 @@
 //! the alignment pairs no call of two stacks (a graph replay on two platforms has no common kernel
 //! name), stacks of one class pair, and their layers by position.
 
-use super::{LayerId, LayerPlace, Layers, StackKind};
 use crate::analysis::Analysis;
+use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct LayerPairs {
 
 impl LayerPairs {
     /// Finds and pairs the layers of both traces.
-    pub fn of(analysis: &Analysis<'_>) -> LayerPairs {
+    pub fn of(analysis: &Analysis) -> LayerPairs {
         let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
         let mut places = vec![PlacePair::Pre];
@@ -154,7 +154,7 @@ fn positions(places: &[PlacePair], side: Side) -> BTreeMap<LayerPlace, usize> {
 /// How many paired calls each pair of layers shares.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
-fn votes(analysis: &Analysis<'_>, layers: &PerSide<Arc<Layers>>) -> Votes {
+fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
     for call in analysis.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };
@@ -177,7 +177,7 @@ fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
     }
     let mut pairs = strongest_first(&sums);
     for (a, stack) in layers.baseline.stacks().iter().enumerate() {
-        let free = |&(b, other): &(usize, &super::Stack)| {
+        let free = |&(b, other): &(usize, &Stack)| {
             !pairs.iter().any(|&(x, y)| x == a as u32 || y == b as u32)
                 && other.kind == stack.kind
                 && (stack.kind == StackKind::Graph || other.class == stack.class)

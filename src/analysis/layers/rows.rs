@@ -1,9 +1,9 @@
 //! [`Analysis`] → `layers.csv`: the time of each layer and phase on both sides.
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::account::ratio;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::{Analysis, Judgement, Phase};
+use crate::analysis::{Analysis, Judgement};
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -39,11 +39,11 @@ impl LayerRow {
 
     /// Candidate / baseline; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        ratio(self.time)
+        self.time.ratio()
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The time of each layer and phase, with rows for what is in no layer: the times add up to the
     /// account on both sides.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {

@@ -24,7 +24,7 @@ enum Likeness {
     Itself,
 }
 
-impl Aligner<'_, '_> {
+impl Aligner<'_> {
     /// Pairs those of `unlike`, pairs of free calls that stand opposite each other, that changed
     /// places, with their likes among the free calls of the lists; returns the others.
     pub(super) fn pair_exchanged(

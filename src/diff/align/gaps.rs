@@ -61,8 +61,9 @@ impl<'b> Gap<'_, 'b> {
             return self.wraps_queries(side, call, partners).then_some(0);
         }
         let mut opened = self.bags.common(inner, wanted);
-        if self.words.is_generated(outline.keys[call as usize]) {
-            // Its launches are its own: they were put in the place of others.
+        let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
+        if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
+            // The launches in ops of the other side are others: these were put in their place.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }

@@ -23,6 +23,7 @@ use super::keys::Key;
 use super::outline::Outline;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
+use crate::program::Program;
 use crate::tree::{CallId, CallKind, CallTree};
 use moves::Likeness;
 use rustc_hash::FxHashMap;
@@ -47,11 +48,13 @@ pub(super) struct Pairing {
 
 /// Aligns two trees whose threads are paired.
 pub(super) fn align(
-    trees: PerSide<&CallTree<'_>>,
+    programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
     threads: &ThreadPairs,
 ) -> Pairing {
+    let trees = programs.map(|program| &**program.tree());
     let mut aligner = Aligner {
+        programs,
         trees,
         outlines,
         bags: Bags::new(outlines),
@@ -72,8 +75,9 @@ pub(super) fn align(
     aligner.pairing
 }
 
-struct Aligner<'a, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+struct Aligner<'a> {
+    programs: PerSide<&'a Program>,
+    trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     words: Words,
@@ -84,7 +88,7 @@ struct Aligner<'a, 't> {
     scope: PerSide<Range<u32>>,
 }
 
-impl<'a, 't> Aligner<'a, 't> {
+impl<'a, 't> Aligner<'a> {
     fn is_free(&self, side: Side, call: u32) -> bool {
         self.pairing.partners[side][call as usize] == NONE
     }
@@ -193,7 +197,7 @@ impl<'a, 't> Aligner<'a, 't> {
         // Only GPU events of the same launch stand beside each other and are paired by order.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings =
-            score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
+            score::Siblings::new(self.programs, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
         let mut pairs: Vec<_> =

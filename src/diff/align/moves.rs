@@ -35,7 +35,7 @@ pub(super) enum Likeness {
     Far,
 }
 
-impl Aligner<'_, '_> {
+impl Aligner<'_> {
     /// Pairs calls of the two lists that moved.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
@@ -136,20 +136,31 @@ impl Aligner<'_, '_> {
         calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
     }
 
-    /// Leaves out the calls that have an equal, kernel names aside, inside a free call of the other side: that one may be
-    /// a wrapper, which is opened before anything in it is taken for moved.
+    /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
+    /// a wrapper, which is opened before anything in it is taken for moved. Kernel names tell, unless
+    /// there is nothing equal with them, as on another platform.
     fn without_wrapped(&self, lost: &PerSide<Vec<Lost>>) -> PerSide<Vec<Lost>> {
-        let inside = PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let free = lost[side].iter().filter(|lost| self.is_free(side, lost.call));
-            let below = free.flat_map(|lost| lost.call + 1..outline.end(lost.call));
-            below.take(LOOKED_INTO).map(|call| outline.shape[call as usize]).collect()
+        let free = PerSide::from_fn(|side| {
+            let free = lost[side].iter().map(|lost| lost.call);
+            free.filter(|&call| self.is_free(side, call)).collect::<Vec<u32>>()
         });
-        let inside: PerSide<FxHashSet<u64>> = inside;
+        let known = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
+            let below = below.take(LOOKED_INTO);
+            let hashes = below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
+            let (exact, shapes): (FxHashSet<u64>, FxHashSet<u64>) = hashes.unzip();
+            let beside = free[side].iter().map(|&call| outline.exact[call as usize]);
+            (exact, shapes, beside.collect::<FxHashSet<u64>>())
+        });
         PerSide::from_fn(|side| {
-            let shape = |lost: &&Lost| self.outlines[side].shape[lost.call as usize];
-            let lost = lost[side].iter();
-            lost.filter(|lost| !inside[side.other()].contains(&shape(lost))).copied().collect()
+            let outline = self.outlines[side];
+            let (exact, shapes, beside) = &known[side.other()];
+            let is_wrapped = |call: u32| {
+                let (whole, shape) = (outline.exact[call as usize], outline.shape[call as usize]);
+                exact.contains(&whole) || (!beside.contains(&whole) && shapes.contains(&shape))
+            };
+            lost[side].iter().filter(|lost| !is_wrapped(lost.call)).copied().collect()
         })
     }
 
@@ -317,10 +328,10 @@ impl Aligner<'_, '_> {
     }
 }
 
-fn exact_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+fn exact_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     aligner.outlines[side].exact[call as usize]
 }
 
-fn key_of(aligner: &Aligner<'_, '_>, side: Side, call: u32) -> u64 {
+fn key_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     u64::from(aligner.outlines[side].keys[call as usize].0)
 }

@@ -6,15 +6,16 @@ use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WR
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
+use crate::program::Program;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Two lists of siblings to be aligned.
-pub(super) struct Siblings<'a, 'b, 't> {
-    trees: PerSide<&'a CallTree<'t>>,
+pub(super) struct Siblings<'a, 'b> {
+    programs: PerSide<&'a Program>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
@@ -32,9 +33,9 @@ pub(super) struct Siblings<'a, 'b, 't> {
     launched_together: bool,
 }
 
-impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
+impl<'a, 'b> Siblings<'a, 'b> {
     pub(super) fn new(
-        trees: PerSide<&'a CallTree<'t>>,
+        programs: PerSide<&'a Program>,
         outlines: PerSide<&'a Outline<'a>>,
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
@@ -42,7 +43,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     ) -> Self {
         let elements = runs::elements(outlines, bags, lists);
         Siblings {
-            trees,
+            programs,
             outlines,
             bags,
             lists,
@@ -134,7 +135,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     }
 
     fn name_bonus(&self, a: u32, b: u32) -> i64 {
-        let same = self.trees.baseline.name(CallId(a)) == self.trees.candidate.name(CallId(b));
+        let same = self.programs.baseline.tree().name(CallId(a)) == self.programs.candidate.tree().name(CallId(b));
         if same { NAME } else { 0 }
     }
 
@@ -187,7 +188,7 @@ impl<'a, 'b, 't> Siblings<'a, 'b, 't> {
     }
 }
 
-impl Compare for Siblings<'_, '_, '_> {
+impl Compare for Siblings<'_, '_> {
     fn lengths(&self) -> (usize, usize) {
         (self.elements.baseline.len(), self.elements.candidate.len())
     }
@@ -204,7 +205,7 @@ impl Compare for Siblings<'_, '_, '_> {
     fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = self.calls(a, b);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
+        let name = |side: Side, call: u32| self.programs[side].tree().name(CallId(call));
         x.size(a) == y.size(b)
             && x.subtree(a)
                 .zip(y.subtree(b))
@@ -214,7 +215,7 @@ impl Compare for Siblings<'_, '_, '_> {
     fn begins_step(&self, side: Side, at: usize) -> bool {
         let step = |at: usize| {
             let call = self.lists[side][self.elements[side][at].start];
-            self.trees[side].step(CallId(call)).map(|step| step.event)
+            self.programs[side].steps().step(CallId(call))
         };
         at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
     }

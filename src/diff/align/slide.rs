@@ -4,6 +4,9 @@
 //!  a  1 2 3          an inserted step can be 2 3' or 3' 3, where 3' is equal to 3 but for what an
 //!  b  1 2 3' 3       alignment must not rely on
 //!
+//!  a  x y z x u      the x of b stands at either end of the hole of two or of one; it is at the front,
+//!  b  x              where what is left over is in one piece
+//!
 //!  a  r r r r        the hole of one side slides to the hole of the other: r and R may be a pair
 //!  b  r r R r        under two names
 //!
@@ -20,7 +23,8 @@ struct Row {
 }
 
 /// Slides each gap along the equal elements beside it: to where more of them are equal to the
-/// letter, or else to where a step begins, or else to a gap of the other side.
+/// letter, or else into another gap of the same side, or else to where a step begins, or else to a gap
+/// of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -107,7 +111,7 @@ fn best_slide(
     let side = if gap.0 > 0 { Side::Baseline } else { Side::Candidate };
     let of_side = |first: Pair| if gap.0 > 0 { first.0 - 1 } else { first.1 - 1 };
     let (mut best, mut gain) = (0, 0);
-    let mut most = (0, compare.begins_step(side, of_side(first)));
+    let mut most = (0, false, compare.begins_step(side, of_side(first)));
     for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
         if !equal(slid.now) || !equal(slid.then) {
@@ -117,7 +121,8 @@ fn best_slide(
         gain += same(slid.then) - same(slid.now);
         let (mine, theirs) = slid.behind;
         let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
-        let worth = (gain, compare.begins_step(side, of_side(slid.first)));
+        let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
+        let worth = (gain, merges, compare.begins_step(side, of_side(slid.first)));
         if worth > most || (meets && worth == most && best == 0) {
             (best, most) = (count + 1, worth);
         }

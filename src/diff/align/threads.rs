@@ -210,7 +210,7 @@ impl Threads<'_, '_> {
     }
 }
 
-impl Aligner<'_, '_> {
+impl Aligner<'_> {
     pub(super) fn align_threads(&mut self, threads: &[(u32, u32)]) {
         for &(a, b) in threads {
             self.pair_in_place(a, b);

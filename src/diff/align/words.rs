@@ -39,7 +39,7 @@ struct Name {
 
 impl Words {
     pub(in crate::diff) fn new(
-        trees: PerSide<&CallTree<'_>>,
+        trees: PerSide<&CallTree>,
         outlines: PerSide<&Outline<'_>>,
     ) -> Self {
         let mut words = Words { words: Vec::new(), names_with: Vec::new(), names: FxHashMap::default() };
@@ -74,7 +74,7 @@ impl Words {
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
         words.iter().for_each(|&word| self.names_with[word as usize] += 1);
-        Name { words, stem, code, generated: is_generated(name) }
+        Name { words, stem, code, generated: is_generated(kind, name) }
     }
 
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
@@ -138,11 +138,23 @@ fn built_in(name: &str) -> Option<&str> {
     rest.split([' ', '>']).next()
 }
 
-/// Names that compilers give to what they put in the place of ops.
-fn is_generated(name: &str) -> bool {
-    const BEGIN: [&str; 4] =
-        ["triton_", "Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
-    BEGIN.iter().any(|begin| name.starts_with(begin)) || name.contains("cpp_fused_")
+/// Names that compilers give to what they put in the place of ops. Kernels that people write in
+/// Triton have other names.
+fn is_generated(kind: CallKind, name: &str) -> bool {
+    const BEGIN: [&str; 9] = [
+        "triton_poi_",
+        "triton_red_",
+        "triton_per_",
+        "triton_tem_",
+        "triton_for_",
+        "triton_unk_",
+        "Torch-Compiled Region",
+        "CompiledFunction",
+        "## Call CompiledFxGraph",
+    ];
+    let part = name.rsplit("::").next().unwrap_or(name);
+    kind == CallKind::Op
+        && (BEGIN.iter().any(|begin| part.starts_with(begin)) || part.contains("cpp_fused_"))
 }
 
 fn long_words(name: &str) -> impl Iterator<Item = String> {

@@ -48,7 +48,7 @@ pub(super) struct LeftOut {
 
 /// The data of a page, and what it leaves out.
 pub(super) fn embed<'a>(
-    analysis: &'a Analysis<'_>,
+    analysis: &'a Analysis,
     facets: &[Facet],
     unit: Unit,
 ) -> (PageData<'a>, LeftOut) {

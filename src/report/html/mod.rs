@@ -59,7 +59,7 @@ struct Page<'a> {
     node_count: usize,
 }
 
-pub(super) fn write(analysis: &Analysis<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let totals = analysis.account().totals.map(|totals| totals.time);
     let unit = Unit::fitting(totals);
     let facets = facets::of(analysis);

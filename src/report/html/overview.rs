@@ -1,6 +1,7 @@
 //! Inputs, totals and the account → what the head of the page shows without any script.
 
-use crate::analysis::{Analysis, Measure, Row, RowKind, Totals};
+use crate::analysis::{Analysis, Row, RowKind, Totals};
+use crate::program::Measure;
 use crate::report::figures::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
@@ -40,7 +41,7 @@ pub(super) struct Bar {
     pub(super) width: String,
 }
 
-pub(super) fn input<'a>(analysis: &'a Analysis<'_>, side: Side) -> Input<'a> {
+pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
     let trace = analysis.tree(side).trace();
     let header = trace.header();
     let mut facts = vec![("device", devices(trace)), ("events", trace.total_events().to_string())];
@@ -85,7 +86,7 @@ pub(super) fn measure_title(measure: Measure) -> &'static str {
     }
 }
 
-pub(super) fn totals(analysis: &Analysis<'_>, unit: Unit) -> Vec<Line> {
+pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
     let totals = &analysis.account().totals;
     let line = |key, title, pick: fn(&Totals) -> Nanos| {
         line(unit, key, title, PerSide::from_fn(|side| pick(&totals[side])))
@@ -124,7 +125,7 @@ pub(super) fn change(difference: Nanos) -> &'static str {
 }
 
 /// The parts of the account that have time.
-pub(super) fn segments(analysis: &Analysis<'_>, unit: Unit) -> Vec<Segment> {
+pub(super) fn segments(analysis: &Analysis, unit: Unit) -> Vec<Segment> {
     const PARTS: [(&str, &str); 5] = [
         ("common", "below ops of both traces"),
         ("renamed", "below renamed ops"),

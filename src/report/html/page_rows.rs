@@ -21,7 +21,7 @@ type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in their order, a column for each property.
 pub(super) struct PageRows<'a> {
-    analysis: &'a Analysis<'a>,
+    analysis: &'a Analysis,
     /// Number of the row in `diff_stats.csv`.
     id: Vec<u32>,
     name: Vec<PageText>,
@@ -49,7 +49,7 @@ struct FacetColumn {
 impl<'a> PageRows<'a> {
     /// At most `most` rows.
     pub(super) fn new(
-        analysis: &'a Analysis<'_>,
+        analysis: &'a Analysis,
         tree: &PageTree<'_>,
         facets: &[Facet],
         most: usize,
@@ -76,7 +76,7 @@ impl<'a> PageRows<'a> {
         (self.analysis.rows().len() - self.id.len()) as u64
     }
 
-    fn empty(analysis: &'a Analysis<'_>, facets: &[Facet]) -> PageRows<'a> {
+    fn empty(analysis: &'a Analysis, facets: &[Facet]) -> PageRows<'a> {
         let column =
             |facet: &Facet| FacetColumn { key: facet.key, title: facet.title, value: Vec::new() };
         PageRows {
@@ -96,7 +96,7 @@ impl<'a> PageRows<'a> {
 
     fn push_place(
         &mut self,
-        analysis: &Analysis<'_>,
+        analysis: &Analysis,
         tree: &PageTree<'_>,
         row: &Row,
         texts: &mut Texts,
@@ -139,7 +139,7 @@ impl<'a> PageRows<'a> {
 
     fn push_arguments(
         &mut self,
-        analysis: &Analysis<'_>,
+        analysis: &Analysis,
         row: &Row,
         known: &mut FxHashMap<Vec<PageText>, u32>,
         texts: &mut Texts,
@@ -182,7 +182,7 @@ impl Serialize for PageRows<'_> {
 }
 
 /// The rows with the largest difference, then those with the most time, in the order of the rows.
-fn choose(analysis: &Analysis<'_>, most: usize) -> Vec<usize> {
+fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();
     if rows.len() > most {
@@ -197,7 +197,7 @@ fn choose(analysis: &Analysis<'_>, most: usize) -> Vec<usize> {
 }
 
 /// The events of a row by name, most time first.
-fn kernels(analysis: &Analysis<'_>, row: &Row, side: Side, texts: &mut Texts) -> Vec<KernelGroup> {
+fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec<KernelGroup> {
     let tree = analysis.tree(side);
     let mut groups: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
     for &event in &row.events[side] {

@@ -22,7 +22,7 @@ use serde::{Serialize, Serializer};
 
 /// The kept nodes in preorder, a column for each property.
 pub(super) struct PageTree<'a> {
-    analysis: &'a Analysis<'a>,
+    analysis: &'a Analysis,
     /// `None` where every node is kept, so that its id is its position.
     kept: Option<Vec<MergedId>>,
     /// A letter for each node: thread, unlinked, frame, op, runtime, gpu.
@@ -35,7 +35,7 @@ pub(super) struct PageTree<'a> {
 
 impl<'a> PageTree<'a> {
     /// At most `most` nodes.
-    pub(super) fn new(analysis: &'a Analysis<'_>, most: usize, texts: &mut Texts) -> PageTree<'a> {
+    pub(super) fn new(analysis: &'a Analysis, most: usize, texts: &mut Texts) -> PageTree<'a> {
         let keep = keep_most(analysis, most);
         let ids = || analysis.diff().merged().ids().filter(|id| keep[id.index()]);
         let nodes = || ids().map(|id| analysis.diff().merged().node(id));
@@ -133,7 +133,7 @@ struct Folded {
 
 /// The kept nodes that something is left out below, by position: all that is left out is folded into
 /// the nearest kept node above.
-fn fold(analysis: &Analysis<'_>, keep: &[bool]) -> Vec<Folded> {
+fn fold(analysis: &Analysis, keep: &[bool]) -> Vec<Folded> {
     let merged = analysis.diff().merged();
     let mut folded: Vec<Folded> = Vec::new();
     let mut close = |open: Option<Folded>| folded.extend(open.filter(|open| open.nodes > 0));
@@ -161,11 +161,11 @@ fn fold(analysis: &Analysis<'_>, keep: &[bool]) -> Vec<Folded> {
 }
 
 /// Time of a node itself in ns, of trace1 and trace2.
-fn own_times(analysis: &Analysis<'_>, node: MergedNode) -> [i64; 2] {
+fn own_times(analysis: &Analysis, node: MergedNode) -> [i64; 2] {
     Side::BOTH.map(|side| own_time(analysis, side, node).0)
 }
 
-fn kind_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {
+fn kind_letter(analysis: &Analysis, node: MergedNode) -> char {
     let kind = Side::BOTH
         .iter()
         .find_map(|&side| node.call(side).map(|call| analysis.tree(side).kind(call)));
@@ -179,7 +179,7 @@ fn kind_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {
     }
 }
 
-fn relation_letter(analysis: &Analysis<'_>, node: MergedNode) -> char {
+fn relation_letter(analysis: &Analysis, node: MergedNode) -> char {
     let relation = match node {
         MergedNode::Both(call, _) => analysis.diff().relation(Side::Baseline, call),
         MergedNode::Only(side, _) => Relation::only(side),

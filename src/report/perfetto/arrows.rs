@@ -17,7 +17,7 @@ pub(super) struct Arrows {
 
 impl Arrows {
     /// Arrows between calls of which both are in the file.
-    pub(super) fn new(analysis: &Analysis<'_>, keep: &[bool]) -> Arrows {
+    pub(super) fn new(analysis: &Analysis, keep: &[bool]) -> Arrows {
         let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
             .rows()
             .iter()

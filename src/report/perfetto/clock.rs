@@ -12,7 +12,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new(analysis: &Analysis<'_>) -> Clock {
+    pub(super) fn new(analysis: &Analysis) -> Clock {
         let anchor = anchors(analysis);
         let before = PerSide::from_fn(|side| anchor[side] - first(analysis, side));
         let zero = before.baseline.max(before.candidate);
@@ -26,7 +26,7 @@ impl Clock {
 }
 
 /// The moment of each side that is laid upon the other's.
-fn anchors(analysis: &Analysis<'_>) -> PerSide<Nanos> {
+fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
     if let (Some(baseline), Some(candidate)) = (steps.baseline, steps.candidate) {
@@ -36,7 +36,7 @@ fn anchors(analysis: &Analysis<'_>) -> PerSide<Nanos> {
 }
 
 /// Starts of the earliest paired call of the baseline.
-fn first_pair(analysis: &Analysis<'_>) -> Option<PerSide<Nanos>> {
+fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     let start = |side: Side, call| {
         let tree = analysis.tree(side);
         tree.event(call).map(|event| tree.trace().start(event))
@@ -53,7 +53,7 @@ fn first_pair(analysis: &Analysis<'_>) -> Option<PerSide<Nanos>> {
 }
 
 /// Start of the first call of a side; zero where it has none.
-fn first(analysis: &Analysis<'_>, side: Side) -> Nanos {
+fn first(analysis: &Analysis, side: Side) -> Nanos {
     let tree = analysis.tree(side);
     let events = tree.calls().filter_map(|call| tree.event(call));
     events.map(|event| tree.trace().start(event)).min().unwrap_or_default()

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use tracks::Tracks;
 
 pub(super) fn write(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -36,7 +36,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn write_json(analysis: &Analysis<'_>, most: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Result<()> {
     let times = times_below(analysis);
     let keep = keep_most(analysis, most);
     let left_out = keep.iter().filter(|kept| !**kept).count();
@@ -64,7 +64,7 @@ fn write_json(analysis: &Analysis<'_>, most: usize, out: &mut dyn Write) -> io::
 
 /// The calls of the kept nodes, baseline first, each side in preorder.
 fn kept_calls<'a>(
-    analysis: &'a Analysis<'_>,
+    analysis: &'a Analysis,
     keep: &'a [bool],
 ) -> impl Iterator<Item = (MergedId, CallId, Side)> + 'a {
     Side::BOTH.into_iter().flat_map(move |side| {

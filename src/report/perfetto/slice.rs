@@ -45,8 +45,8 @@ struct SliceArgs<'a> {
 }
 
 /// What slices are made from.
-pub(super) struct Slices<'a, 'd> {
-    pub(super) analysis: &'a Analysis<'d>,
+pub(super) struct Slices<'a> {
+    pub(super) analysis: &'a Analysis,
     /// Time of each node and of all below it.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
@@ -54,7 +54,7 @@ pub(super) struct Slices<'a, 'd> {
     pub(super) arrows: &'a Arrows,
 }
 
-impl<'d> Slices<'_, 'd> {
+impl<'d> Slices<'d> {
     /// The slice of a call; roots have none.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);

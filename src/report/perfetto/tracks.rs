@@ -29,17 +29,17 @@ pub(super) struct Track {
 }
 
 impl Tracks {
-    pub(super) fn new(analysis: &Analysis<'_>) -> Tracks {
+    pub(super) fn new(analysis: &Analysis) -> Tracks {
         Tracks { processes: PerSide::from_fn(|side| processes(analysis, side)) }
     }
 
     /// The track of an event.
-    pub(super) fn of(&self, analysis: &Analysis<'_>, side: Side, event: EventId) -> Track {
+    pub(super) fn of(&self, analysis: &Analysis, side: Side, event: EventId) -> Track {
         let thread = analysis.tree(side).trace().thread_of(event);
         self.track(analysis, side, thread)
     }
 
-    fn track(&self, analysis: &Analysis<'_>, side: Side, thread: ThreadId) -> Track {
+    fn track(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
         let pid = analysis.tree(side).trace().thread(thread).pid;
         let at = self.processes[side].iter().position(|process| process.pid == pid);
         let number = at.expect("a process for every thread") + 1;
@@ -48,7 +48,7 @@ impl Tracks {
     }
 
     /// Writes the names: the baseline's processes first, GPUs behind hosts.
-    pub(super) fn write(&self, analysis: &Analysis<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
+    pub(super) fn write(&self, analysis: &Analysis, lines: &mut Lines<'_>) -> io::Result<()> {
         for side in Side::BOTH {
             self.write_processes(analysis, side, lines)?;
             self.write_threads(analysis, side, lines)?;
@@ -58,7 +58,7 @@ impl Tracks {
 
     fn write_processes(
         &self,
-        analysis: &Analysis<'_>,
+        analysis: &Analysis,
         side: Side,
         lines: &mut Lines<'_>,
     ) -> io::Result<()> {
@@ -81,7 +81,7 @@ impl Tracks {
 
     fn write_threads(
         &self,
-        analysis: &Analysis<'_>,
+        analysis: &Analysis,
         side: Side,
         lines: &mut Lines<'_>,
     ) -> io::Result<()> {
@@ -103,7 +103,7 @@ impl Tracks {
 }
 
 /// The threads that calls stand on, by id.
-fn threads(analysis: &Analysis<'_>, side: Side) -> Vec<ThreadId> {
+fn threads(analysis: &Analysis, side: Side) -> Vec<ThreadId> {
     let tree = analysis.tree(side);
     let mut threads: Vec<ThreadId> = tree
         .calls()
@@ -115,7 +115,7 @@ fn threads(analysis: &Analysis<'_>, side: Side) -> Vec<ThreadId> {
     threads
 }
 
-fn processes(analysis: &Analysis<'_>, side: Side) -> Vec<Process> {
+fn processes(analysis: &Analysis, side: Side) -> Vec<Process> {
     let tree = analysis.tree(side);
     let trace = tree.trace();
     let mut processes: Vec<Process> = Vec::new();

@@ -39,7 +39,7 @@ const TOTALS: [(&str, Pick); 6] = [
 
 pub(super) fn write(
     sheet: &mut Worksheet,
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     tables: &[Table],
 ) -> Result<(), XlsxError> {
     let summary = summarise(analysis);

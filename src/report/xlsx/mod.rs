@@ -19,7 +19,7 @@ const NOT_FOR_READERS: [&str; 1] = ["uid_map.csv"];
 
 /// Writes the workbook of the CSV files among `files`.
 pub(in crate::report) fn write(
-    analysis: &Analysis<'_>,
+    analysis: &Analysis,
     options: &ReportOptions,
     files: &[ReportFile],
     out: &mut dyn Write,
@@ -36,7 +36,7 @@ pub(in crate::report) fn write(
     out.write_all(&bytes)
 }
 
-fn workbook(analysis: &Analysis<'_>, tables: &[Table]) -> Result<Vec<u8>, XlsxError> {
+fn workbook(analysis: &Analysis, tables: &[Table]) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
     // A date of its own would make two runs differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;

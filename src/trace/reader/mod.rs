@@ -38,7 +38,7 @@ mod source;
 mod strings;
 mod threads;
 
-pub use options::ReadOptions;
+pub use options::{ReadOptions, ReadProgress};
 
 use super::columns::Trace;
 use super::header::Header;

@@ -1,7 +1,8 @@
-//! How a trace is read: strictness, bounds, progress.
+//! How a trace is read: strictness, bounds, progress, and a way to stop.
 
+use crate::cancel::Cancel;
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 /// How a trace is read.
 ///
@@ -19,8 +20,31 @@ pub struct ReadOptions {
     pub max_unpacked: Option<u64>,
     /// Points of flow arrows are not kept.
     pub without_flows: bool,
-    /// Counts the bytes of the file that were read so far, packed as they are.
-    pub progress: Option<Arc<AtomicU64>>,
+    /// Who is told how much of the file was read so far.
+    pub progress: Option<ReadProgress>,
+    /// Ends the reading where it is requested.
+    pub cancel: Cancel,
+}
+
+/// Is called with the bytes of the file that were read so far, packed as they are.
+#[derive(Clone)]
+pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
+
+impl ReadProgress {
+    /// Calls `tell` from the thread that reads, once for every few hundred KiB.
+    pub fn new(tell: impl Fn(u64) + Send + Sync + 'static) -> ReadProgress {
+        ReadProgress(Arc::new(tell))
+    }
+
+    pub(super) fn tell(&self, bytes: u64) {
+        (self.0)(bytes);
+    }
+}
+
+impl fmt::Debug for ReadProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReadProgress")
+    }
 }
 
 /// What every file may unpack to, however small it is.
@@ -52,10 +76,17 @@ impl ReadOptions {
         self
     }
 
-    /// Adds the bytes of the file to `counter` as they are read.
+    /// Tells `progress` of the bytes of the file as they are read.
     #[must_use]
-    pub fn progress(mut self, counter: Arc<AtomicU64>) -> Self {
-        self.progress = Some(counter);
+    pub fn progress(mut self, progress: ReadProgress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Ends the reading where `cancel` is requested.
+    #[must_use]
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
         self
     }
 

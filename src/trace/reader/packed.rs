@@ -1,8 +1,7 @@
 //! Any reader → its bytes as they are, buffered, counted, and told to who watches the progress.
 
+use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 * 1024;
@@ -10,7 +9,7 @@ const BUFFER: usize = 64 * 1024;
 /// The bytes of the file as they are.
 pub(super) struct Packed<'a> {
     input: Box<dyn Read + 'a>,
-    progress: Option<Arc<AtomicU64>>,
+    progress: Option<ReadProgress>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -19,7 +18,7 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    pub(super) fn new(input: impl Read + 'a, progress: Option<Arc<AtomicU64>>) -> Self {
+    pub(super) fn new(input: impl Read + 'a, progress: Option<ReadProgress>) -> Self {
         let buffer = vec![0; BUFFER];
         let input = Box::new(input);
         Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false }
@@ -85,7 +84,7 @@ impl<'a> Packed<'a> {
             Ok(count) => {
                 self.total += count as u64;
                 if let Some(progress) = &self.progress {
-                    progress.fetch_add(count as u64, Ordering::Relaxed);
+                    progress.tell(self.total);
                 }
                 Ok(count)
             }
@@ -138,14 +137,18 @@ impl BufRead for Packed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn progress_counts_the_bytes_of_the_file() {
-        let progress = Arc::new(AtomicU64::new(0));
-        let mut packed = Packed::new(&b"abcdefgh"[..], Some(progress.clone()));
+        let told = Arc::new(AtomicU64::new(0));
+        let tell = told.clone();
+        let progress = ReadProgress::new(move |bytes| tell.store(bytes, Ordering::Relaxed));
+        let mut packed = Packed::new(&b"abcdefgh"[..], Some(progress));
         assert_eq!(packed.first_bytes().expect("bytes"), b"abcdefgh");
         assert_eq!(packed.next_byte().expect("a byte"), Some(b'a'));
         assert_eq!((packed.used(), packed.count_rest().expect("the rest")), (1, 8));
-        assert_eq!(progress.load(Ordering::Relaxed), 8);
+        assert_eq!(told.load(Ordering::Relaxed), 8);
     }
 }

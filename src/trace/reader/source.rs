@@ -4,6 +4,7 @@ use super::gzip::Gzip;
 use super::oddity::Oddities;
 use super::options::ReadOptions;
 use super::packed::Packed;
+use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
@@ -11,6 +12,7 @@ use std::io::{self, Read};
 pub(super) struct Source<'a> {
     name: &'a str,
     max_unpacked: Option<u64>,
+    cancel: &'a Cancel,
     packing: Packing<'a>,
     unpacked: u64,
     damage: Option<String>,
@@ -42,8 +44,8 @@ impl<'a> Source<'a> {
             }
             _ => Packing::Plain(packed),
         };
-        let max_unpacked = options.max_unpacked;
-        Ok(Source { name, max_unpacked, packing, unpacked: 0, damage: None })
+        let (max_unpacked, cancel) = (options.max_unpacked, &options.cancel);
+        Ok(Source { name, max_unpacked, cancel, packing, unpacked: 0, damage: None })
     }
 
     /// What the trace is called in messages.
@@ -55,8 +57,9 @@ impl<'a> Source<'a> {
     /// data are cut off or damaged ([`Source::damage`] says so then).
     ///
     /// # Errors
-    /// If reading fails, or the text is longer than the bound for it.
+    /// If reading fails or is cancelled, or the text is longer than the bound for it.
     pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        self.cancel.check(self.name)?;
         if self.damage.is_some() {
             return Ok(0);
         }

@@ -2,37 +2,36 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Comparability, LayerPairs, Layers, Phases, Steps, Verdicts};
+use super::{Analysis, Comparability, LayerPairs, Verdicts};
+use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::sync::{Arc, OnceLock};
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Derived {
+pub(super) struct Cached {
     accounted: PerSide<OnceLock<Vec<CallId>>>,
     pub(super) comparability: OnceLock<Comparability>,
     pub(super) verdicts: OnceLock<Verdicts>,
-    steps: PerSide<OnceLock<Steps>>,
-    phases: PerSide<OnceLock<Phases>>,
     layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The accounted calls of a side, in preorder.
     pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
         let find = || self.measure().calls(self.tree(side)).collect();
-        self.derived.accounted[side].get_or_init(find)
+        self.cached.accounted[side].get_or_init(find)
     }
 
     /// The steps of a side, and the step of each call.
     pub fn steps(&self, side: Side) -> &Steps {
-        self.derived.steps[side].get_or_init(|| Steps::of(self.tree(side)))
+        self.diff.program(side).steps()
     }
 
     /// The phase of each call of a side.
     pub fn phases(&self, side: Side) -> &Phases {
-        self.derived.phases[side].get_or_init(|| Phases::of(self.tree(side)))
+        self.diff.program(side).phases()
     }
 
     /// The layers of a side, and the place of each call.
@@ -42,11 +41,11 @@ impl Analysis<'_> {
 
     pub(super) fn shared_layers(&self, side: Side) -> &Arc<Layers> {
         let find = || Layers::in_steps(self.tree(side), self.measure(), self.steps(side));
-        self.derived.layers[side].get_or_init(|| Arc::new(find()))
+        self.cached.layers[side].get_or_init(|| Arc::new(find()))
     }
 
     /// The layers of both sides, paired.
     pub fn layer_pairs(&self) -> &LayerPairs {
-        self.derived.layer_pairs.get_or_init(|| LayerPairs::of(self))
+        self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
     }
 }

@@ -1,7 +1,7 @@
 //! Events of one group → count, total, mean, extremes and median of their times on each side.
 
-use super::account::ratio;
-use crate::side::{PerSide, Side};
+use crate::analysis::robust::median;
+use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
@@ -15,7 +15,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, side: Side, event: CallId, time: Nanos) {
+    pub(in crate::analysis) fn add(&mut self, side: Side, event: CallId, time: Nanos) {
         self.events[side].push(event);
         self.times[side].push(time);
     }
@@ -47,7 +47,7 @@ impl Tally {
 
     /// Candidate / baseline of the totals; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        ratio(self.totals())
+        self.totals().ratio()
     }
 
     /// Mean time in µs; `None` without events.
@@ -74,22 +74,13 @@ impl Tally {
 
     /// Median time in µs: of an even number of events the mean of the middle two.
     pub fn median_us(&self, side: Side) -> Option<f64> {
-        let mut times = self.times[side].clone();
-        times.sort_unstable();
-        let middle = times.len() / 2;
-        let upper = times.get(middle)?.as_micros();
-        let lower =
-            if times.len().is_multiple_of(2) { times[middle - 1].as_micros() } else { upper };
-        Some((lower + upper) / 2.0)
+        let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();
+        (!times.is_empty()).then(|| median(&times))
     }
 
-    /// `both`, `trace1_only` or `trace2_only`, by which side has events.
-    pub fn presence(&self) -> &'static str {
-        match (self.count(Side::Baseline), self.count(Side::Candidate)) {
-            (0, 1..) => "trace2_only",
-            (1.., 0) => "trace1_only",
-            (0, 0) | (1.., 1..) => "both",
-        }
+    /// Which side has events.
+    pub fn presence(&self) -> Presence {
+        Presence::of(PerSide::from_fn(|side| self.count(side) as u64))
     }
 }
 
@@ -103,7 +94,7 @@ mod tests {
         for time in [4_000, 1_000, 2_000, 3_000] {
             tally.add(Side::Baseline, CallId(1), Nanos(time));
         }
-        assert_eq!(tally.presence(), "trace1_only");
+        assert_eq!(tally.presence().label(), "trace1_only");
         assert_eq!(
             (tally.mean_us(Side::Baseline), tally.median_us(Side::Baseline)),
             (Some(2.5), Some(2.5))

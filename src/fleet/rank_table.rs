@@ -1,8 +1,8 @@
 //! `ranks.csv`: a row per rank of a fleet, with what it waited for the others.
 
-use super::csv_table::{CsvTable, optional, optional_ratio};
-use crate::analysis::{CollectiveWait, Totals, ratio};
+use super::RankRow;
 use crate::error::{Error, Result};
+use crate::report::csv_table::{CsvTable, optional, optional_ratio};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fs::File;
@@ -41,30 +41,11 @@ const COLUMNS: [&str; 29] = [
     "account_is_exact",
 ];
 
-/// One rank of a fleet.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankRow {
-    /// The rank; `None` where the files do not tell it and were paired by name.
-    pub rank: Option<i64>,
-    /// The folder with the rank's own report.
-    pub folder: String,
-    /// The files.
-    pub files: PerSide<String>,
-    /// The account of each side.
-    pub totals: PerSide<Totals>,
-    /// Whether the rows of the rank's report add up to its events.
-    pub account_is_exact: bool,
-    /// What it waited for the other ranks of its side.
-    pub waits: PerSide<CollectiveWait>,
-    /// Whether the other ranks of its side wait for this one.
-    pub is_straggler: PerSide<bool>,
-}
-
 /// Writes `ranks.csv`.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_ranks(rows: &[RankRow], path: &Path) -> Result<()> {
+pub(super) fn write_ranks(rows: &[RankRow], path: &Path) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
         write_rank_table(rows, &mut out)?;
@@ -92,7 +73,7 @@ pub fn write_rank_table(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()>
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_rank_json(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
-    super::summary::write_json(&rank_objects(rows), out)
+    crate::report::write_json(&rank_objects(rows), out)
 }
 
 fn rank_objects(rows: &[RankRow]) -> Vec<serde_json::Value> {
@@ -113,7 +94,7 @@ fn cells(row: &RankRow) -> Vec<String> {
     let mut cells = vec![optional(row.rank), row.folder.clone()];
     cells.extend(Side::BOTH.map(|side| row.files[side].clone()));
     cells.extend(times(totals.map(|totals| totals.time)));
-    cells.push(optional_ratio(ratio(totals.map(|totals| totals.time))));
+    cells.push(optional_ratio(totals.map(|totals| totals.time).ratio()));
     cells.extend(times(totals.map(|totals| totals.busy)));
     cells.extend(Side::BOTH.map(|side| totals[side].events.to_string()));
     cells.extend(Side::BOTH.map(|side| waits[side].count.to_string()));

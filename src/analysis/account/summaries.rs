@@ -1,6 +1,7 @@
 //! Rows grouped: by name, by name and arguments, and what each lowest common op became on each side.
 
-use super::{Analysis, Row};
+use super::Row;
+use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ pub struct NameSummary {
 impl NameSummary {
     /// Candidate / baseline of the sums; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        super::account::ratio(self.time)
+        self.time.ratio()
     }
 }
 
@@ -54,7 +55,7 @@ pub struct LoweringSide {
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Rows grouped by name: largest baseline time first, then candidate time, then name.
     pub fn by_name(&self) -> Vec<NameSummary> {
         let mut groups: BTreeMap<String, NameSummary> = BTreeMap::new();

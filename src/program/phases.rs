@@ -12,62 +12,9 @@
 //! `train.*` is said only of traces that hold a backward op or an optimizer.
 
 use super::annotations::{Annotation, Meaning, annotations};
+use super::phase::Phase;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
-
-/// What the program was doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// Inference over the tokens of new prompts.
-    Prefill,
-    /// Inference of one next token for each request.
-    Decode,
-    /// Prefill and decode in one batch.
-    Mixed,
-    /// An inference step without requests.
-    Idle,
-    /// The forward pass of training.
-    TrainForward,
-    /// The backward pass of training.
-    TrainBackward,
-    /// The optimizer of training.
-    TrainOptimizer,
-    /// Nothing in the trace says it.
-    Unknown,
-}
-
-impl Phase {
-    /// All phases, in the order of tables.
-    pub const ALL: [Phase; 8] = [
-        Phase::Prefill,
-        Phase::Decode,
-        Phase::Mixed,
-        Phase::Idle,
-        Phase::TrainForward,
-        Phase::TrainBackward,
-        Phase::TrainOptimizer,
-        Phase::Unknown,
-    ];
-
-    /// As tables write it: `prefill`, …, `train.forward`, …, `unknown`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Phase::Prefill => "prefill",
-            Phase::Decode => "decode",
-            Phase::Mixed => "mixed",
-            Phase::Idle => "idle",
-            Phase::TrainForward => "train.forward",
-            Phase::TrainBackward => "train.backward",
-            Phase::TrainOptimizer => "train.optimizer",
-            Phase::Unknown => "unknown",
-        }
-    }
-
-    /// The phase with this label.
-    pub fn from_label(label: &str) -> Option<Phase> {
-        Phase::ALL.into_iter().find(|phase| phase.label() == label)
-    }
-}
 
 /// The phase of every call of one tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +24,7 @@ pub struct Phases {
 
 impl Phases {
     /// Finds the phase of each call.
-    pub fn of(tree: &CallTree<'_>) -> Phases {
+    pub fn of(tree: &CallTree) -> Phases {
         let evidence = Evidence::of(tree);
         // What is known at the calls above the current one, with these calls.
         let mut above: Vec<(CallId, Known)> = Vec::new();
@@ -121,7 +68,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(tree: &CallTree<'_>) -> Evidence {
+    fn of(tree: &CallTree) -> Evidence {
         let found = annotations(tree.trace());
         let says_training = |annotation: &Annotation| {
             use Phase::{TrainBackward, TrainOptimizer};
@@ -135,7 +82,7 @@ impl Evidence {
         }
     }
 
-    fn at(&self, tree: &CallTree<'_>, call: CallId, above: Known) -> Known {
+    fn at(&self, tree: &CallTree, call: CallId, above: Known) -> Known {
         let (Some(event), false) = (tree.event(call), tree.kind(call) == CallKind::Gpu) else {
             return above;
         };
@@ -159,7 +106,7 @@ impl Evidence {
 }
 
 /// Whether autograd made the call.
-fn is_backward_op(tree: &CallTree<'_>, call: CallId) -> bool {
+fn is_backward_op(tree: &CallTree, call: CallId) -> bool {
     let named = || {
         let name = tree.name(call);
         name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
@@ -172,7 +119,7 @@ fn is_backward_op(tree: &CallTree<'_>, call: CallId) -> bool {
     tree.kind(call) == CallKind::Op && (named() || numbered())
 }
 
-fn leads_to_backward(tree: &CallTree<'_>) -> Vec<bool> {
+fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for (forward, _) in tree.backward_links() {
         leads[forward.index()] = true;

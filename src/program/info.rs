@@ -1,10 +1,10 @@
 //! [`Trace`] → what is in it, without building a tree: what `tracetree info` shows.
 
 use super::annotations::{Annotation, Meaning, annotations};
-use super::intervals::busy_time;
-use super::phases::Phase;
+use super::phase::Phase;
 use super::platform::Platform;
-use crate::trace::{Category, Header, Nanos, Note, TextId, Trace};
+use crate::trace::{Category, Header, Nanos, Note, TextId, Trace, busy_time};
+use crate::tree::ModuleName;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -265,7 +265,7 @@ fn contents(trace: &Trace) -> Contents {
     Contents {
         shapes: trace.all_arguments().iter().any(|arguments| arguments.dims != TextId::EMPTY),
         stacks: has(Category::PythonFunction) || !trace.call_stacks().is_empty(),
-        modules: named(Category::PythonFunction, |name| name.starts_with("nn.Module: ")),
+        modules: named(Category::PythonFunction, |name| ModuleName::of(name).is_some()),
         graphs: named(Category::Runtime, |name| name.contains("GraphLaunch")),
         annotations: has(Category::UserAnnotation),
     }

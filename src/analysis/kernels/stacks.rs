@@ -6,9 +6,9 @@
 //!
 //! Two stacks are one if they differ in addresses of objects and numbers of module instances only.
 
-use super::Analysis;
+use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -21,7 +21,7 @@ pub struct PythonStack {
     pub frames: Vec<String>,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Up to `AnalysisOptions::stacks` distinct Python stacks of these events, most events first, on
     /// each side. Events launched below no frame have none and are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
@@ -54,7 +54,7 @@ impl Analysis<'_> {
 }
 
 /// The frames above a call, outermost first; else those of the nearest recorded `Call stack`.
-fn frames<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
+fn frames(tree: &CallTree, call: CallId) -> Vec<&str> {
     let mut frames: Vec<&str> = tree
         .ancestors(call)
         .filter(|&above| tree.kind(above) == CallKind::Frame)
@@ -70,17 +70,14 @@ fn frames<'t>(tree: &CallTree<'t>, call: CallId) -> Vec<&'t str> {
 /// A frame's name without the number of the module instance and the address of an object: stacks
 /// that differ in nothing else are one. Line numbers stay: they are another place.
 fn lasting_name(name: &str) -> &str {
-    if name.starts_with("nn.Module: ") {
-        let stem = name.rsplit_once('_');
-        return stem
-            .filter(|(_, number)| number.parse::<u64>().is_ok())
-            .map_or(name, |(stem, _)| stem);
+    if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
+        return &name[..name.len() - number.len() - "_".len()];
     }
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
 /// `a.py(1): f;b.py(2): main` of the nearest op that has one.
-fn recorded_frames<'t>(tree: &CallTree<'t>, call: CallId) -> Option<Vec<&'t str>> {
+fn recorded_frames(tree: &CallTree, call: CallId) -> Option<Vec<&str>> {
     let trace = tree.trace();
     let text = std::iter::once(call)
         .chain(tree.ancestors(call))

@@ -12,10 +12,15 @@
 //! Where the work changed, no test is needed to know that something changed; where it did not, a
 //! difference may be chance, and few repeats cannot tell (see `rank_test`).
 
-use super::rank_test::{false_discovery_rates, rank_test, shift};
+mod rank_test;
+mod sites;
+
+pub use sites::{Repeats, Site, Verdicts};
+
 use super::robust::{median, median_deviation};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use rank_test::{false_discovery_rates, rank_test, shift};
 
 /// From where on a difference matters, and how sure a verdict has to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,7 +134,11 @@ pub struct Judgement {
 
 /// Judges several questions at once. `least` is the smallest difference that matters; questions
 /// about less time than that are not tested and do not weaken the others.
-pub fn judge(questions: &[Question], least: Nanos, thresholds: &Thresholds) -> Vec<Judgement> {
+pub(crate) fn judge(
+    questions: &[Question],
+    least: Nanos,
+    thresholds: &Thresholds,
+) -> Vec<Judgement> {
     let tested: Vec<usize> =
         (0..questions.len()).filter(|&at| questions[at].is_testable(least)).collect();
     let probabilities: Vec<f64> =
@@ -168,8 +177,8 @@ impl Question {
 
     fn verdict(&self, q: Option<f64>, least: Nanos, thresholds: &Thresholds) -> Verdict {
         let difference = self.time.candidate - self.time.baseline;
-        let relative = super::account::ratio(self.time)
-            .is_some_and(|ratio| ratio.ln().abs() < thresholds.relative.ln_1p());
+        let relative =
+            self.time.ratio().is_some_and(|ratio| ratio.ln().abs() < thresholds.relative.ln_1p());
         if difference.abs() < least || relative {
             return Verdict::Similar;
         }

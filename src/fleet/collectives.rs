@@ -10,7 +10,8 @@
 //! ```
 //! The n-th collective of one kind on one rank is the n-th of that kind on every other.
 
-use super::figures::is_communication;
+use crate::analysis::robust::median;
+use crate::program::is_communication;
 use crate::trace::{Category, Nanos, Trace};
 use std::collections::BTreeMap;
 
@@ -92,7 +93,7 @@ impl Collectives {
 pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
     let times: Vec<f64> = waits.iter().map(|wait| wait.wait.as_micros()).collect();
     let (at, least) = times.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
-    (times.len() > 1 && *least * 2.0 < super::robust::median(&times)).then_some(at)
+    (times.len() > 1 && *least * 2.0 < median(&times)).then_some(at)
 }
 
 #[cfg(test)]

@@ -9,11 +9,10 @@
 //! no launch in the trace                       its kernel's name
 //! ```
 
-use super::account::{Measure, ratio};
-use super::intervals::busy_time;
 use crate::diff::{MergedId, TraceDiff};
-use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::program::Measure;
+use crate::side::{PerSide, Presence, Side};
+use crate::trace::{Nanos, busy_time};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 
@@ -61,16 +60,12 @@ impl Row {
 
     /// Candidate / baseline; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
-        ratio(self.time)
+        self.time.ratio()
     }
 
-    /// `both`, `trace1_only` or `trace2_only`, by which side has accounted events.
-    pub fn presence(&self) -> &'static str {
-        match (self.events.baseline.is_empty(), self.events.candidate.is_empty()) {
-            (false, true) => "trace1_only",
-            (true, false) => "trace2_only",
-            (false, false) | (true, true) => "both",
-        }
+    /// Which side has accounted events.
+    pub fn presence(&self) -> Presence {
+        Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }
 }
 
@@ -82,7 +77,10 @@ enum RowKey<'t> {
 }
 
 /// The rows in the order of the merged tree, and the row of each accounted call by its slot.
-pub(super) fn assign(diff: &TraceDiff<'_>, measure: Measure) -> (Vec<Row>, PerSide<Vec<u32>>) {
+pub(in crate::analysis) fn assign(
+    diff: &TraceDiff,
+    measure: Measure,
+) -> (Vec<Row>, PerSide<Vec<u32>>) {
     let mut rows: Vec<Row> = Vec::new();
     let mut ids: FxHashMap<RowKey<'_>, usize> = FxHashMap::default();
     let mut row_of = PerSide::from_fn(|side| vec![u32::MAX; measure.slots(diff.tree(side))]);
@@ -105,7 +103,7 @@ pub(super) fn assign(diff: &TraceDiff<'_>, measure: Measure) -> (Vec<Row>, PerSi
     sort(diff, rows, row_of)
 }
 
-fn key<'t>(diff: &TraceDiff<'t>, side: Side, call: CallId) -> RowKey<'t> {
+fn key<'t>(diff: &'t TraceDiff, side: Side, call: CallId) -> RowKey<'t> {
     let tree = diff.tree(side);
     if tree.kind(call) == CallKind::Gpu && tree.launch(call).is_none() {
         return RowKey::Unlinked(tree.name(call));
@@ -122,7 +120,7 @@ fn key<'t>(diff: &TraceDiff<'t>, side: Side, call: CallId) -> RowKey<'t> {
     }
 }
 
-fn empty_row(diff: &TraceDiff<'_>, key: RowKey<'_>, side: Side, call: CallId) -> Row {
+fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row {
     let (kind, calls, from) = match key {
         RowKey::Call(kind, id) => {
             let node = diff.merged().node(id);
@@ -147,7 +145,7 @@ fn empty_row(diff: &TraceDiff<'_>, key: RowKey<'_>, side: Side, call: CallId) ->
     }
 }
 
-fn fill(diff: &TraceDiff<'_>, measure: Measure, row: &mut Row) {
+fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let span = |call: CallId| {
@@ -171,7 +169,7 @@ fn fill(diff: &TraceDiff<'_>, measure: Measure, row: &mut Row) {
 
 /// Puts rows in the order of the merged tree; unlinked ones last, by name.
 fn sort(
-    diff: &TraceDiff<'_>,
+    diff: &TraceDiff,
     rows: Vec<Row>,
     mut row_of: PerSide<Vec<u32>>,
 ) -> (Vec<Row>, PerSide<Vec<u32>>) {

@@ -1,6 +1,6 @@
 //! Spans of time → their union: kernels of one op may overlap, and busy time counts no moment twice.
 
-use crate::trace::Nanos;
+use super::Nanos;
 
 /// Length of the union of half-open spans (start, end).
 pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
@@ -9,7 +9,7 @@ pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
 }
 
 /// For each span, in order of start, how much of it no earlier span covers; adds up to the union.
-pub fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
+pub(crate) fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut reached = Nanos(i64::MIN / 2);
     spans
         .iter()

@@ -1,6 +1,13 @@
 //! The accounted events → groups: by kind of work and phase, and by kernel under its op.
 
-use super::{Analysis, Category, CategoryId, Judgement, Phase, Row, Tally};
+mod same_kernels;
+mod stacks;
+
+pub use same_kernels::{SameKernelRow, SameKernels};
+pub use stacks::PythonStack;
+
+use super::{Analysis, Category, CategoryId, Judgement, Row, Tally};
+use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -34,7 +41,7 @@ pub struct KernelRow {
     pub tally: Tally,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The events by kind of work and phase, most time of both sides first, then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));

@@ -1,13 +1,13 @@
 //! [`Analysis`] → the figures of each step and each phase, both sides: GPU time, wall, busy, idle.
 
-use super::phases::{Phase, Phases};
-use super::steps::{StepId, Steps};
-use super::timeline::{self, Activity, Occupied};
-use super::verdict::Judgement;
-use super::{Analysis, Measure};
+mod timeline;
+
+use super::{Analysis, Judgement};
+use crate::program::{Measure, Phase, Phases, StepId, StepSpan, Steps, is_communication};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
+use timeline::{Activity, Occupied};
 
 /// What the accounted events of one group (a step, a phase) come to on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,7 +93,7 @@ pub struct PhaseRow {
     pub judgement: Judgement,
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The steps of both sides, paired by position, then the work outside of them. The times add
     /// up to the account on both sides.
     pub fn step_rows(&self) -> Vec<StepRow> {
@@ -152,7 +152,7 @@ impl Analysis<'_> {
         let group = |call: CallId| phases.phase(call) as usize;
         let mut figures = self.group_figures(side, steps, Phase::ALL.len(), group);
         for (at, figures) in figures.iter_mut().enumerate() {
-            let of_phase = |step: &&super::StepSpan| step.phase == Some(Phase::ALL[at]);
+            let of_phase = |step: &&StepSpan| step.phase == Some(Phase::ALL[at]);
             let tokens: Option<u64> =
                 steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
             figures.tokens = tokens.filter(|&tokens| tokens > 0);
@@ -198,14 +198,14 @@ impl Analysis<'_> {
         figures
     }
 
-    fn launch_of(&self, tree: &CallTree<'_>, call: CallId) -> Option<CallId> {
+    fn launch_of(&self, tree: &CallTree, call: CallId) -> Option<CallId> {
         match self.measure() {
             Measure::GpuTime => tree.launch(call),
             Measure::HostSelfTime => None,
         }
     }
 
-    fn is_captured(&self, tree: &CallTree<'_>, call: CallId) -> bool {
+    fn is_captured(&self, tree: &CallTree, call: CallId) -> bool {
         tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
     }
 
@@ -261,30 +261,3 @@ fn activity(trace: &Trace, event: EventId) -> Activity {
         | Category::GpuUserAnnotation => Activity::Compute,
     }
 }
-
-/// Whether a kernel communicates with other ranks: it carries a collective's name, or its own name,
-/// template arguments left out, is one that NCCL, RCCL or an engine's own collectives have.
-pub fn is_communication(trace: &Trace, event: EventId) -> bool {
-    if trace.category(event) != Category::Kernel {
-        return false;
-    }
-    if trace.collectives().get(event).is_some() {
-        return true;
-    }
-    let name = trace.name(event).split(['<', '(']).next().unwrap_or_default().to_ascii_lowercase();
-    COLLECTIVES.iter().any(|word| name.contains(word))
-}
-
-/// What names of communication kernels hold, in lower case.
-const COLLECTIVES: [&str; 10] = [
-    "ncclkernel",
-    "nccldevkernel",
-    "cross_device_reduce",
-    "all_reduce",
-    "allreduce",
-    "all_gather",
-    "allgather",
-    "reduce_scatter",
-    "all_to_all",
-    "alltoall",
-];

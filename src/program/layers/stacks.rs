@@ -6,9 +6,9 @@
 //! is each further one that is not nested with a chosen one and has a fair share of time.
 
 use super::{Layer, Stack, StackKind, periods};
-use crate::analysis::Measure;
+use crate::program::Measure;
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A further stack has at least one part in this many of the first one's time.
@@ -23,7 +23,7 @@ pub(super) struct Found {
 }
 
 /// All stacks of a tree: those of modules first, by time, then those of graphs.
-pub(super) fn find(tree: &CallTree<'_>, measure: Measure) -> Vec<Found> {
+pub(super) fn find(tree: &CallTree, measure: Measure) -> Vec<Found> {
     let sums = Sums::new(tree, measure);
     let groups = sibling_groups(tree, &sums);
     let chosen = choose(tree, groups);
@@ -39,7 +39,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(tree: &CallTree<'_>, measure: Measure) -> Sums {
+    fn new(tree: &CallTree, measure: Measure) -> Sums {
         let mut sums = Sums {
             time_before: Vec::with_capacity(tree.len() + 1),
             modules_before: Vec::with_capacity(tree.len() + 1),
@@ -58,11 +58,11 @@ impl Sums {
         sums
     }
 
-    fn time(&self, tree: &CallTree<'_>, call: CallId) -> Nanos {
+    fn time(&self, tree: &CallTree, call: CallId) -> Nanos {
         self.time_before[call.index() + tree.size(call)] - self.time_before[call.index()]
     }
 
-    fn holds_modules(&self, tree: &CallTree<'_>, call: CallId) -> bool {
+    fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let end = call.index() + tree.size(call);
         self.modules_before[end] - self.modules_before[call.index()] > 1
     }
@@ -80,8 +80,9 @@ struct Group<'t> {
 }
 
 impl Group<'_> {
-    fn into_stack(self, tree: &CallTree<'_>) -> Found {
-        let instance = |name: &&str| Layer { instance: short(name).to_owned() };
+    fn into_stack(self, tree: &CallTree) -> Found {
+        let instance =
+            |name: &&str| Layer { instance: ModuleName::instance_or_name(name).to_owned() };
         let class = self.class.to_owned();
         let layers = self.instances.iter().map(instance).collect();
         let mut members = self.calls;
@@ -90,25 +91,11 @@ impl Group<'_> {
     }
 }
 
-/// `nn.Module: BertLayer_3` → `BertLayer_3`.
-fn short(name: &str) -> &str {
-    name.strip_prefix("nn.Module: ").unwrap_or(name)
-}
-
-/// `nn.Module: BertLayer_3` → `BertLayer`.
-fn class(name: &str) -> &str {
-    let name = short(name);
-    match name.rsplit_once('_') {
-        Some((class, number)) if number.bytes().all(|b| b.is_ascii_digit()) => class,
-        _ => name,
-    }
-}
-
-fn start(tree: &CallTree<'_>, call: CallId) -> Option<Nanos> {
+fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
     tree.event(call).map(|event| tree.trace().start(event))
 }
 
-fn sibling_groups<'t>(tree: &CallTree<'t>, sums: &Sums) -> Vec<Group<'t>> {
+fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules: Vec<CallId> = tree
         .calls()
         .filter(|&call| tree.is_module(call) && sums.time(tree, call) > Nanos::ZERO)
@@ -122,7 +109,7 @@ fn sibling_groups<'t>(tree: &CallTree<'t>, sums: &Sums) -> Vec<Group<'t>> {
         let name = tree.name(call);
         let (at, layer) = *of_instances.entry(name).or_insert_with(|| {
             let above = tree.ancestors(call).find(|&above| tree.is_module(above));
-            let key = (above.map_or("", |above| tree.name(above)), class(name));
+            let key = (above.map_or("", |above| tree.name(above)), ModuleName::class_or_name(name));
             let at = *of_keys.entry(key).or_insert_with(|| {
                 groups.push(Group::empty(key.1));
                 groups.len() - 1
@@ -149,7 +136,7 @@ impl<'t> Group<'t> {
     }
 }
 
-fn choose<'t>(tree: &CallTree<'_>, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>> {
+fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>> {
     groups.retain(|group| group.instances.len() > 1);
     if groups.iter().any(|group| group.is_composite) {
         groups.retain(|group| group.is_composite);
@@ -166,7 +153,7 @@ fn choose<'t>(tree: &CallTree<'_>, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>>
     chosen
 }
 
-fn are_nested(tree: &CallTree<'_>, a: &Group<'_>, b: &Group<'_>) -> bool {
+fn are_nested(tree: &CallTree, a: &Group<'_>, b: &Group<'_>) -> bool {
     let (mine, theirs) = (calls_of(&a.calls), calls_of(&b.calls));
     let is_in = |calls: &FxHashSet<CallId>, of: &FxHashSet<CallId>| {
         calls.iter().any(|&call| tree.ancestors(call).any(|above| of.contains(&above)))
@@ -179,7 +166,7 @@ fn calls_of(members: &[(u32, CallId)]) -> FxHashSet<CallId> {
 }
 
 /// One stack for each distinct sequence of kernels that a graph replays, by first launch.
-fn graph_stacks(tree: &CallTree<'_>, modules: &[Found]) -> Vec<Found> {
+fn graph_stacks(tree: &CallTree, modules: &[Found]) -> Vec<Found> {
     let mut found: Vec<(Vec<&str>, Found)> = Vec::new();
     let of_stacks: Vec<_> = modules.iter().map(|found| calls_of(&found.members)).collect();
     let in_module = |launch: CallId| {
@@ -214,7 +201,7 @@ impl Found {
 }
 
 /// Whether a call is the launch of a captured graph.
-pub(in crate::analysis) fn is_graph_launch(tree: &CallTree<'_>, call: CallId) -> bool {
+pub(crate) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Runtime
         && tree.is_gpu_path(call)
         && tree.name(call).contains("GraphLaunch")

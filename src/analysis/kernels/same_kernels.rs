@@ -1,8 +1,8 @@
 //! Pairs of ops → the kernels that run under the same name on both sides: the same code, so that
 //! another time comes from clocks, memory or the machine, or from another shape.
 
-use super::kernels::most_time_first;
-use super::{Analysis, Row, Tally};
+use super::most_time_first;
+use crate::analysis::{Analysis, Row, Tally};
 use crate::side::Side;
 use crate::trace::TextId;
 use crate::tree::CallId;
@@ -40,7 +40,7 @@ impl SameKernels {
 /// What makes two events of one row: op, kernel, shapes.
 type Key<'a> = (String, &'a str, [&'a str; 2]);
 
-impl Analysis<'_> {
+impl Analysis {
     /// The kernels of equal name under paired ops.
     pub fn same_kernels(&self) -> SameKernels {
         let mut groups: BTreeMap<Key<'_>, Tally> = BTreeMap::new();

@@ -3,7 +3,8 @@
 //! The choice is made before two traces are compared, so that every table of the comparison is about
 //! the chosen work and adds up to it. Calls above the chosen ones stay, as far as they lead to them.
 
-use super::phases::{Phase, Phases};
+use super::phase::Phase;
+use super::phases::Phases;
 use super::steps::{StepId, Steps};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{EventId, Trace};
@@ -80,7 +81,7 @@ impl Selection {
     ///
     /// # Errors
     /// If nothing in the trace is chosen.
-    pub fn cut(&self, tree: &CallTree<'_>) -> Result<Trace> {
+    pub fn cut(&self, tree: &CallTree) -> Result<Trace> {
         let (phases, steps) = (Phases::of(tree), Steps::of(tree));
         let chosen = |call: CallId| {
             self.phase.is_none_or(|phase| phases.phase(call) == phase)
@@ -99,12 +100,11 @@ impl Selection {
         }
         let trace = tree.trace();
         let in_steps = |event: EventId| {
-            let started = |step: &(usize, &super::StepSpan)| {
-                (step.1.start..step.1.end).contains(&trace.start(event))
-            };
-            let step = steps.spans().iter().enumerate().find(started);
+            let start = trace.start(event);
+            let next = steps.spans().partition_point(|step| step.start <= start);
+            let at = next.checked_sub(1).filter(|&at| start < steps.spans()[at].end);
             self.steps
-                .is_none_or(|range| step.is_some_and(|(at, _)| range.contains(StepId(at as u32))))
+                .is_none_or(|range| at.is_some_and(|at| range.contains(StepId(at as u32))))
         };
         Ok(trace.select(|event| match tree.call_of(event) {
             Some(_) => keep[event.index()],
@@ -112,7 +112,7 @@ impl Selection {
         }))
     }
 
-    fn nothing_chosen(&self, tree: &CallTree<'_>, phases: &Phases, steps: &Steps) -> Error {
+    fn nothing_chosen(&self, tree: &CallTree, phases: &Phases, steps: &Steps) -> Error {
         let has: Vec<&str> = Phase::ALL
             .into_iter()
             .filter(|&phase| tree.calls().any(|call| phases.phase(call) == phase))
@@ -133,7 +133,7 @@ impl Selection {
     }
 }
 
-fn keep_with_calls_above(tree: &CallTree<'_>, call: CallId, keep: &mut [bool]) {
+fn keep_with_calls_above(tree: &CallTree, call: CallId, keep: &mut [bool]) {
     let calls = std::iter::once(call).chain(tree.ancestors(call));
     for event in calls.filter_map(|call| tree.event(call)) {
         if std::mem::replace(&mut keep[event.index()], true) {

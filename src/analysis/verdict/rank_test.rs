@@ -9,7 +9,7 @@
 //! discovery rate*, 1995). None of them assumes a shape of the noise, and one bad step moves none
 //! of them far.
 
-use super::robust::median;
+use crate::analysis::robust::median;
 use crate::side::PerSide;
 use std::cmp::Ordering;
 

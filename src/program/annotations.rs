@@ -9,7 +9,7 @@
 //! ```
 //! An annotation that is not listed says nothing; its meaning is never guessed.
 
-use super::phases::Phase;
+use super::phase::Phase;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
 /// An annotation on a host thread whose text has a known meaning.

@@ -5,11 +5,12 @@
 //! repeats of a site are the steps where both traces have at least two of them, so that a site is
 //! the work of one module instance; else they are its calls, and modules of one class are one site.
 
-use super::verdict::{Judgement, Question, Thresholds, Work, judge};
-use super::{Analysis, Measure, Row, Steps};
+use super::{Judgement, Question, Thresholds, Work, judge};
+use crate::analysis::{Analysis, Row};
+use crate::program::{Measure, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallTree};
+use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,10 +92,10 @@ impl Site {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// The verdicts with the thresholds of the analysis.
     pub fn judged(&self) -> &Verdicts {
-        self.derived.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
+        self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
     }
 
     /// Judges the total and each site.
@@ -122,7 +123,7 @@ impl Analysis<'_> {
     }
 }
 
-impl Analysis<'_> {
+impl Analysis {
     /// Judges groups of accounted events at once: `group` tells the group, below `count`, of each
     /// accounted call. The repeats are the steps; without at least two of them on both sides every
     /// group has one sample, and only other work can support a change.
@@ -208,7 +209,7 @@ impl Draft {
 
 /// Forms the samples of rows.
 struct Sampler<'a> {
-    analysis: &'a Analysis<'a>,
+    analysis: &'a Analysis,
     steps: PerSide<&'a Steps>,
     repeats: Repeats,
 }
@@ -310,12 +311,9 @@ impl Sampler<'_> {
         let module = row.calls[side]
             .and_then(|call| tree.module(call).or_else(|| tree.module(forward_of(call)?)));
         let name = module.map_or("", |module| tree.name(module));
-        let name = name.strip_prefix("nn.Module: ").unwrap_or(name);
-        match (self.repeats, name.rsplit_once('_')) {
-            (Repeats::Calls, Some((class, number))) if number.parse::<u32>().is_ok() => {
-                class.to_owned()
-            }
-            (Repeats::Calls | Repeats::Steps, _) => name.to_owned(),
+        match self.repeats {
+            Repeats::Calls => ModuleName::class_or_name(name).to_owned(),
+            Repeats::Steps => ModuleName::instance_or_name(name).to_owned(),
         }
     }
 
@@ -384,7 +382,7 @@ fn explained(time: PerSide<Nanos>, changed: PerSide<Nanos>) -> Work {
 }
 
 /// The forward op of each outermost backward op.
-fn forward_ops(tree: &CallTree<'_>) -> FxHashMap<CallId, CallId> {
+fn forward_ops(tree: &CallTree) -> FxHashMap<CallId, CallId> {
     tree.backward_links().into_iter().map(|(forward, backward)| (backward, forward)).collect()
 }
 

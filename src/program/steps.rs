@@ -9,7 +9,7 @@
 //! hold steps, a call is in a step of its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
-use super::phases::Phase;
+use super::phase::Phase;
 use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 
@@ -55,7 +55,7 @@ pub struct Steps {
 
 impl Steps {
     /// Finds the steps, and the step of each call.
-    pub fn of(tree: &CallTree<'_>) -> Steps {
+    pub fn of(tree: &CallTree) -> Steps {
         let spans = step_spans(tree);
         let finder = Finder::new(&spans, tree.trace().threads().len());
         let mut of_calls = vec![u32::MAX; tree.len()];
@@ -97,23 +97,36 @@ impl Steps {
     }
 }
 
-fn step_spans(tree: &CallTree<'_>) -> Vec<StepSpan> {
+fn step_spans(tree: &CallTree) -> Vec<StepSpan> {
     let found = annotations(tree.trace());
     let batches = outermost_batches(&found);
-    let mut spans: Vec<StepSpan> = match tree.steps() {
+    let mut spans: Vec<StepSpan> = match &profiler_steps(&found)[..] {
         [] => batches.iter().map(|(annotation, batch)| batch_step(annotation, batch)).collect(),
         steps => steps
             .iter()
-            .map(|step| {
-                let thread = tree.trace().thread_of(step.event);
-                let mut span = batch_totals(&batches, thread, step.start, step.end);
-                (span.event, span.number) = (step.event, Some(step.number));
+            .map(|&(step, number)| {
+                let mut span = batch_totals(&batches, step.thread, step.start, step.end);
+                (span.event, span.number) = (step.event, Some(number));
                 span
             })
             .collect(),
     };
     spans.sort_by_key(|span| (span.start, span.event));
     spans
+}
+
+/// The `ProfilerStep#N` annotations by start. The 2021 profiler wrote a step twice, as an annotation and
+/// as an operator.
+fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
+    let number = |annotation: &Annotation| match annotation.meaning {
+        Meaning::Step(number) => Some(number),
+        Meaning::Batch(_) | Meaning::Training(_) => None,
+    };
+    let mut steps: Vec<(&Annotation, u64)> =
+        found.iter().filter_map(|annotation| Some((annotation, number(annotation)?))).collect();
+    steps.sort_by_key(|(annotation, _)| (annotation.start, annotation.event));
+    steps.dedup_by_key(|&mut (_, number)| number);
+    steps
 }
 
 /// Batches that no batch of their thread holds: engines nest their own names for one pass.

@@ -1,0 +1,89 @@
+//! The totals of both traces, and the proof that the rows add up to them.
+
+mod rows;
+mod summaries;
+mod tally;
+
+pub(super) use rows::assign as assign_rows;
+pub use rows::{Row, RowKind};
+pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use tally::Tally;
+
+use crate::diff::TraceDiff;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, busy_time};
+use crate::tree::{CallId, CallTree};
+
+/// The accounted time of one trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Number of accounted events.
+    pub events: u64,
+    /// Sum of their times.
+    pub time: Nanos,
+    /// Union of their intervals; the same as `time` for host self time.
+    pub busy: Nanos,
+    /// Part of `time` in rows that both traces have. The three parts add up to `time`.
+    pub paired: Nanos,
+    /// Part of `time` in rows that only this trace has.
+    pub one_sided: Nanos,
+    /// Part of `time` whose launch is not in the trace.
+    pub unlinked: Nanos,
+}
+
+/// The totals of both traces, and what the rows add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// Counted over the events of each trace, without the rows.
+    pub totals: PerSide<Totals>,
+    /// Sum of `kernel_time` over all rows.
+    pub rows: PerSide<Nanos>,
+}
+
+impl Account {
+    pub(super) fn new(diff: &TraceDiff, measure: Measure, rows: &[Row]) -> Account {
+        Account {
+            totals: PerSide::from_fn(|side| totals(diff.tree(side), measure, rows, side)),
+            rows: PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum()),
+        }
+    }
+
+    /// Whether the rows of both sides add up to the events, exactly.
+    pub fn is_exact(&self) -> bool {
+        Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
+    }
+
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.totals.candidate.time - self.totals.baseline.time
+    }
+
+    /// Candidate / baseline; `None` where the baseline has no time.
+    pub fn ratio(&self) -> Option<f64> {
+        self.totals.map(|totals| totals.time).ratio()
+    }
+}
+
+fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side) -> Totals {
+    let spans = |call: CallId| {
+        let event = tree.event(call).expect("accounted calls are events");
+        (tree.trace().start(event), tree.trace().end(event))
+    };
+    let time: Nanos = measure.calls(tree).map(|call| measure.time(tree, call)).sum();
+    let is_linked = |row: &Row| row.kind != RowKind::Unlinked;
+    let part = |wanted: &dyn Fn(&Row) -> bool| -> Nanos {
+        rows.iter().filter(|row| wanted(row)).map(|row| row.time[side]).sum()
+    };
+    Totals {
+        events: measure.calls(tree).count() as u64,
+        time,
+        busy: match measure {
+            Measure::GpuTime => busy_time(measure.calls(tree).map(spans).collect()),
+            Measure::HostSelfTime => time,
+        },
+        paired: part(&|row| is_linked(row) && !row.events[side.other()].is_empty()),
+        one_sided: part(&|row| is_linked(row) && row.events[side.other()].is_empty()),
+        unlinked: part(&|row| !is_linked(row)),
+    }
+}

@@ -1,0 +1,257 @@
+//! [`CallTree`] → the layers of the model, and where each call stands: in a layer, before or after.
+//!
+//! Forward work of a layer is what its module calls; backward work is what the backward ops of its
+//! forward ops launch. Everything else has a place too, so that tables add up:
+//!
+//! ```text
+//! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
+//! ```
+
+mod periods;
+mod stacks;
+
+use super::Measure;
+use super::steps::Steps;
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+use stacks::Found;
+
+/// What the layers of a stack are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StackKind {
+    /// Sibling modules of one class.
+    Modules,
+    /// Repeated parts of the kernel sequence of a graph replay.
+    Graph,
+}
+
+/// Layers that repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// What its layers are.
+    pub kind: StackKind,
+    /// Class of the modules, or `graph_N`.
+    pub class: String,
+    /// The layers in the order in which they were first called.
+    pub layers: Vec<Layer>,
+}
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Name of the module (`BertLayer_3`), or `graph_N.I` for layer I of a graph.
+    pub instance: String,
+}
+
+/// A layer of one tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LayerId {
+    /// Position of its stack in [`Layers::stacks`].
+    pub stack: u32,
+    /// Position in the stack.
+    pub layer: u32,
+}
+
+/// Where a call stands with respect to the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LayerPlace {
+    /// Before the first layer of its step.
+    Pre,
+    /// In a layer.
+    Layer(LayerId),
+    /// Between the first and the last layer of its step, in none.
+    Between,
+    /// After the last layer of its step was called; backward and optimizer work that belongs to no
+    /// layer too.
+    Post,
+    /// The trace has no layers.
+    NoLayers,
+    /// A GPU event whose launch is not in the trace.
+    NotCaptured,
+}
+
+/// The layers of one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layers {
+    stacks: Vec<Stack>,
+    /// All places that there are: those around the layers, then the layers.
+    places: Vec<LayerPlace>,
+    /// Position in `places` of the place of each call; empty in a trace without layers.
+    of_calls: Vec<u32>,
+}
+
+/// The places that are no layer.
+const AROUND: [LayerPlace; 5] = [
+    LayerPlace::Pre,
+    LayerPlace::Between,
+    LayerPlace::Post,
+    LayerPlace::NoLayers,
+    LayerPlace::NotCaptured,
+];
+
+impl Layers {
+    /// Finds the layers, and the place of each call.
+    pub fn of(tree: &CallTree, measure: Measure) -> Layers {
+        Layers::in_steps(tree, measure, &Steps::of(tree))
+    }
+
+    /// The same with the steps of the tree.
+    pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
+        let found = stacks::find(tree, measure);
+        if found.is_empty() {
+            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Vec::new() };
+        }
+        let mut places = AROUND.to_vec();
+        let mut of_calls = layered(tree, &found, &mut places);
+        let extents = Extents::new(tree, steps, &found);
+        for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
+            let place = extents.place(tree, steps, call);
+            let around = AROUND.iter().position(|&around| around == place);
+            *at = around.expect("the place is no layer") as u32;
+        }
+        let stacks = found.into_iter().map(|found| found.stack).collect();
+        Layers { stacks, places, of_calls }
+    }
+
+    /// The stacks: those of modules by time, then those of graphs by first launch.
+    pub fn stacks(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// A layer's stack.
+    pub fn stack(&self, layer: LayerId) -> &Stack {
+        &self.stacks[layer.stack as usize]
+    }
+
+    /// Number of layers of all stacks.
+    pub fn len(&self) -> usize {
+        self.stacks.iter().map(|stack| stack.layers.len()).sum()
+    }
+
+    /// Whether no layer was found.
+    pub fn is_empty(&self) -> bool {
+        self.stacks.is_empty()
+    }
+
+    /// Where a call stands; for a GPU event where it was launched.
+    pub fn place(&self, call: CallId) -> LayerPlace {
+        let at = self.of_calls.get(call.index());
+        at.map_or(LayerPlace::NoLayers, |&at| self.places[at as usize])
+    }
+}
+
+/// Stands for a call that is in no layer.
+const IN_NONE: u32 = u32::MAX;
+
+/// The position in `places`, to which the layers are added, of each call's layer.
+fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
+    let mut layers = vec![IN_NONE; tree.len()];
+    let mut backward: FxHashMap<CallId, CallId> = FxHashMap::default();
+    backward.extend(tree.backward_links().into_iter().map(|(forward, back)| (back, forward)));
+    for (stack, found) in found.iter().enumerate() {
+        let first = places.len() as u32;
+        let ids = (0..found.stack.layers.len() as u32).map(|layer| (stack as u32, layer));
+        places.extend(ids.map(|(stack, layer)| LayerPlace::Layer(LayerId { stack, layer })));
+        for &(layer, call) in &found.members {
+            layers[call.index()] = first + layer;
+        }
+    }
+    inherit(tree, &mut layers);
+    // Forward ops may stand behind their backward ops in preorder: threads come in any order.
+    let linked: Vec<(CallId, u32)> = tree
+        .calls()
+        .filter(|call| layers[call.index()] == IN_NONE)
+        .filter_map(|call| Some((call, layers[backward.get(&call)?.index()])))
+        .collect();
+    for (call, layer) in linked {
+        layers[call.index()] = layer;
+    }
+    inherit(tree, &mut layers);
+    layers
+}
+
+/// Gives each call without a layer that of the call above; parents stand first in preorder.
+fn inherit(tree: &CallTree, layers: &mut [u32]) {
+    for call in tree.calls() {
+        if layers[call.index()] == IN_NONE
+            && let Some(parent) = tree.parent(call)
+        {
+            layers[call.index()] = layers[parent.index()];
+        }
+    }
+}
+
+/// From where to where the layers of each step reach on the host, the steps last: those in none.
+struct Extents {
+    of_steps: Vec<Option<(Nanos, Nanos)>>,
+    whole: Option<(Nanos, Nanos)>,
+    /// The first and the last layered event of each graph launch.
+    of_graphs: FxHashMap<CallId, (CallId, CallId)>,
+}
+
+impl Extents {
+    fn new(tree: &CallTree, steps: &Steps, found: &[Found]) -> Extents {
+        let mut extents = Extents {
+            of_steps: vec![None; steps.len()],
+            whole: None,
+            of_graphs: FxHashMap::default(),
+        };
+        let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
+        // Backward may call modules again, on its own thread: that is no forward extent.
+        let is_forward = |&member: &CallId| {
+            let thread = |call| tree.event(call).map(|event| tree.trace().thread_of(event));
+            tree.kind(member) == CallKind::Gpu
+                || thread(member) == members().next().and_then(thread)
+        };
+        for member in members().filter(is_forward) {
+            let call = match tree.launch(member).filter(|_| tree.kind(member) == CallKind::Gpu) {
+                Some(launch) => {
+                    let reach = extents.of_graphs.entry(launch).or_insert((member, member));
+                    *reach = (reach.0.min(member), reach.1.max(member));
+                    launch
+                }
+                None => member,
+            };
+            let Some(event) = tree.event(call) else { continue };
+            let span = (tree.trace().start(event), tree.trace().end(event));
+            widen(&mut extents.whole, span);
+            if let Some(step) = steps.step(call) {
+                widen(&mut extents.of_steps[step.index()], span);
+            }
+        }
+        extents
+    }
+
+    /// The place of a call that is in no layer.
+    fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
+        let Some(whole) = self.whole else { return LayerPlace::NoLayers };
+        let host = match tree.kind(call) {
+            CallKind::Gpu => match tree.launch(call) {
+                Some(launch) => launch,
+                None => return LayerPlace::NotCaptured,
+            },
+            CallKind::Unlinked => return LayerPlace::NotCaptured,
+            CallKind::Thread | CallKind::Frame | CallKind::Op | CallKind::Runtime => call,
+        };
+        if let Some(&(first, last)) = self.of_graphs.get(&host) {
+            return order(call < first, call > last);
+        }
+        let own_step = steps.step(host).and_then(|step| self.of_steps[step.index()]);
+        let (first, last) = own_step.unwrap_or(whole);
+        let start = tree.event(host).map_or(first, |event| tree.trace().start(event));
+        order(start < first, start >= last)
+    }
+}
+
+fn order(is_before: bool, is_behind: bool) -> LayerPlace {
+    match (is_before, is_behind) {
+        (true, _) => LayerPlace::Pre,
+        (false, true) => LayerPlace::Post,
+        (false, false) => LayerPlace::Between,
+    }
+}
+
+fn widen(span: &mut Option<(Nanos, Nanos)>, by: (Nanos, Nanos)) {
+    *span = Some(span.map_or(by, |(start, end)| (start.min(by.0), end.max(by.1))));
+}

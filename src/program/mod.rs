@@ -1,0 +1,67 @@
+//! [`CallTree`] → [`Program`]: what runs. Each fact has one owner here, for all that ask.
+//!
+//! | fact | owner |
+//! |---|---|
+//! | steps, and the step of a call | [`Steps`] |
+//! | phases, and the phase of a call | [`Phases`] |
+//! | what an annotation says | [`annotations`] |
+//! | whose GPU it is | [`Platform`] |
+//! | layers, and the place of a call among them | [`Layers`] |
+//! | what a trace accounts | [`Measure`] |
+//! | whether a kernel communicates | [`is_communication`] |
+//! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
+
+mod annotations;
+mod communication;
+mod info;
+mod layers;
+mod measure;
+mod phase;
+mod phases;
+mod platform;
+mod selection;
+mod steps;
+
+pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use communication::is_communication;
+pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
+pub use measure::Measure;
+pub use phase::Phase;
+pub use phases::Phases;
+pub use platform::{Platform, Vendor};
+pub use selection::{Selection, StepRange};
+pub use steps::{StepId, StepSpan, Steps};
+
+use crate::tree::CallTree;
+use std::sync::{Arc, OnceLock};
+
+/// What a call tree does. Each fact is worked out when it is first asked for, and kept.
+#[derive(Debug, Clone)]
+pub struct Program {
+    tree: Arc<CallTree>,
+    steps: OnceLock<Steps>,
+    phases: OnceLock<Phases>,
+}
+
+impl Program {
+    /// The program that a tree is of.
+    pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
+        Program { tree: tree.into(), steps: OnceLock::new(), phases: OnceLock::new() }
+    }
+
+    /// The calls.
+    pub fn tree(&self) -> &Arc<CallTree> {
+        &self.tree
+    }
+
+    /// The steps, and the step of each call.
+    pub fn steps(&self) -> &Steps {
+        self.steps.get_or_init(|| Steps::of(&self.tree))
+    }
+
+    /// The phase of each call.
+    pub fn phases(&self) -> &Phases {
+        self.phases.get_or_init(|| Phases::of(&self.tree))
+    }
+}

@@ -1,0 +1,55 @@
+//! What a program does at a moment: a part of inference or of training.
+
+/// What the program was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// Inference over the tokens of new prompts.
+    Prefill,
+    /// Inference of one next token for each request.
+    Decode,
+    /// Prefill and decode in one batch.
+    Mixed,
+    /// An inference step without requests.
+    Idle,
+    /// The forward pass of training.
+    TrainForward,
+    /// The backward pass of training.
+    TrainBackward,
+    /// The optimizer of training.
+    TrainOptimizer,
+    /// Nothing in the trace says it.
+    Unknown,
+}
+
+impl Phase {
+    /// All phases, in the order of tables.
+    pub const ALL: [Phase; 8] = [
+        Phase::Prefill,
+        Phase::Decode,
+        Phase::Mixed,
+        Phase::Idle,
+        Phase::TrainForward,
+        Phase::TrainBackward,
+        Phase::TrainOptimizer,
+        Phase::Unknown,
+    ];
+
+    /// As tables write it: `prefill`, …, `train.forward`, …, `unknown`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Phase::Prefill => "prefill",
+            Phase::Decode => "decode",
+            Phase::Mixed => "mixed",
+            Phase::Idle => "idle",
+            Phase::TrainForward => "train.forward",
+            Phase::TrainBackward => "train.backward",
+            Phase::TrainOptimizer => "train.optimizer",
+            Phase::Unknown => "unknown",
+        }
+    }
+
+    /// The phase with this label.
+    pub fn from_label(label: &str) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.label() == label)
+    }
+}
