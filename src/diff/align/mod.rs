@@ -70,6 +70,7 @@ pub(super) fn align(
         },
         queue: Vec::new(),
         scope: PerSide::from_fn(|_| 0..0),
+        siblings: 0,
     };
     aligner.align_threads(&threads.pairs);
     aligner.pairing
@@ -86,6 +87,8 @@ struct Aligner<'a> {
     queue: Vec<(u32, u32)>,
     /// The calls among which the lists stand that are being aligned.
     scope: PerSide<Range<u32>>,
+    /// How many calls the longer one of these lists has.
+    siblings: usize,
 }
 
 impl<'a, 't> Aligner<'a> {
@@ -152,6 +155,7 @@ impl<'a, 't> Aligner<'a> {
     /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
         let mut gaps = Vec::new();
+        self.siblings = lists.baseline.len().max(lists.candidate.len());
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
@@ -200,11 +204,11 @@ impl<'a, 't> Aligner<'a> {
             score::Siblings::new(self.programs, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let mut pairs: Vec<_> =
-            aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j)).collect();
-        self.pair_renumbered(lists, &mut pairs);
-        let (firm, unlike): (Vec<_>, Vec<_>) =
-            pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
+        let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
+        let (firm, unlike): (Vec<_>, Vec<_>) = pairs
+            .collect::<Vec<_>>()
+            .into_iter()
+            .partition(|&(a, b)| self.is_equal(a, b));
         for (a, b) in firm {
             self.pair_in_place(a, b);
         }

@@ -9,7 +9,7 @@
 
 use super::Aligner;
 use super::score::is_one_inside_other;
-use super::weights::{BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS};
+use super::weights::{BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, UNMISTAKABLE};
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,7 +30,8 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
-    /// Equal subtrees anywhere that are the only ones of their kind, then the only calls of their key
+    /// Equal subtrees anywhere that are the only ones of their kind (any in a short list, where nothing
+    /// is far), then the only calls of their key
     /// with half of what is below in common.
     Far,
 }
@@ -64,6 +65,11 @@ impl Aligner<'_> {
                 self.pair_by(&lost, NEAR, shape_of);
             }
             Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
+            Likeness::Far if self.siblings <= SHORT_LIST => {
+                self.pair_by(&lost, u32::MAX, exact_of);
+                self.pair_by(&lost, u32::MAX, shape_of);
+                self.pair_the_only(&lost, key_of);
+            }
             Likeness::Far => {
                 self.pair_the_only(&lost, exact_of);
                 self.pair_the_only(&lost, shape_of);
@@ -202,7 +208,8 @@ impl Aligner<'_> {
     }
 
     /// Pairs free calls that alone have their token on both sides: among all calls of their scope,
-    /// not only among those that are left over, of which there may be one of each by chance.
+    /// not only among those that are left over, of which there may be one of each by chance. Large
+    /// calls, such as a step, are not left over by chance.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -221,7 +228,10 @@ impl Aligner<'_> {
             self.count_in_scope(side, tokens, &token)
         });
         for (a, b) in only {
-            let alone = |side: Side, call: u32| counts[side][&token(self, side, call)] <= 1;
+            let alone = |side: Side, call: u32| {
+                counts[side][&token(self, side, call)] <= 1
+                    || self.outlines[side].weight(call) >= UNMISTAKABLE
+            };
             if alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call) {
                 self.pair_group(&[a], &[b], u32::MAX);
                 self.pair_by_arguments(a.call, b.call);

@@ -83,6 +83,12 @@ pub(super) const NEAR: u32 = 512;
 /// Evidence tokens that a call must hold before an equal one below another parent is taken for it:
 /// a module with an op in it. Smaller ones are found equal by chance.
 pub(super) const MOVED_ELSEWHERE: u32 = 8;
+/// Siblings up to which nothing below one pair is far: a frame calls a few dozen others, a thread
+/// without frames thousands of ops.
+pub(super) const SHORT_LIST: usize = 64;
+/// Evidence tokens that a call must hold so that the only one of its kind that is left over on each
+/// side is the same one wherever it stands, though there are others of its kind: about a layer.
+pub(super) const UNMISTAKABLE: u32 = 128;
 /// Fewest siblings that are taken together as what a lost wrapper held.
 pub(super) const LEAST_RUN: usize = 8;
 /// Runs of siblings that are looked at for that, in each list.

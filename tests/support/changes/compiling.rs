@@ -134,7 +134,12 @@ pub(super) fn regions(
 ) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
-    let works = |at: &usize| events[*at].kind == Kind::Op && forest.on_gpu_path[*at];
+    // What was compiled already is not compiled again.
+    let compiled = |at: usize| ["triton_", "Torch-Compiled"].iter().any(|part| events[at].name.contains(part));
+    let eager = |&at: &usize| {
+        !compiled(at) && std::iter::successors(forest.parents[at], |&above| forest.parents[above]).all(|above| !compiled(above))
+    };
+    let works = |at: &usize| events[*at].kind == Kind::Op && forest.on_gpu_path[*at] && eager(at);
     let mut runs = Vec::new();
     for (_, list) in forest.sibling_lists() {
         for run in list.chunk_by(|one, two| works(one) && works(two)).filter(|run| works(&run[0])) {

@@ -71,7 +71,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of neighbouring instances of one class under one parent, that hold different things.
+/// Pairs of neighbouring instances of one class under one parent, that hold different things and no
+/// modules: two whole layers that differ in one op are as well the same layers, and the op moved.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let plain = |name: &str| match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
@@ -81,8 +82,12 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let contents = contents(events, forest, plain);
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
+        let is_leaf = |at: usize| {
+            let below = forest.subtree(at).into_iter().skip(1);
+            below.into_iter().all(|below| module_number(&events[below]).is_none())
+        };
         let modules = list.iter().filter_map(|&at| Some((module_number(&events[at])?.0, at)));
-        let modules: Vec<(&str, usize)> = modules.collect();
+        let modules: Vec<(&str, usize)> = modules.filter(|&(_, at)| is_leaf(at)).collect();
         found.extend(modules.windows(2).filter_map(|two| {
             let ((class, one), (other, two)) = (two[0], two[1]);
             let differ = contents[one] != contents[two] && events[one].name != events[two].name;
