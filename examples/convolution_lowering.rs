@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
 use tracetree::analysis::{Analysis, Row};
-use tracetree::trace::Nanos;
+use tracetree::trace::{Argument, Nanos};
 use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
@@ -56,7 +56,7 @@ fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
         // Shapes of both sides come first, the baseline's in front; scalars have none.
-        let shapes = analysis.argument_texts(row)[0];
+        let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();
         lowering.rows += 1;

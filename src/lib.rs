@@ -80,6 +80,7 @@ pub mod model;
 pub mod program;
 pub mod report;
 pub mod side;
+pub mod tables;
 pub mod trace;
 pub mod tree;
 

@@ -280,7 +280,7 @@ fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
             (format!("{} {} {:?}", row.kernel, row.op, row.category), sides(&row.tally))
         }),
         lines(&same.rows, turn, |row| {
-            let mut shapes = row.shapes.clone();
+            let mut shapes = [&row.shapes.baseline, &row.shapes.candidate];
             shapes.sort();
             let mut ops: Vec<&str> = row.op.split(" | ").collect();
             ops.sort_unstable();

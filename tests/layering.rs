@@ -4,7 +4,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 7] = ["error", "side", "trace", "tree", "diff", "analysis", "report"];
+const LAYERS: [&str; 12] = [
+    "error",
+    "cancel",
+    "side",
+    "trace",
+    "tree",
+    "program",
+    "diff",
+    "analysis",
+    "tables",
+    "report",
+    "comparison",
+    "fleet",
+];
 /// Beside the line: what it may use.
 const MODEL: [&str; 2] = ["error", "trace"];
 

@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::analysis::{AnalysisOptions, Categories};
-use tracetree::report::{summarise, write_markdown, write_summary};
+use tracetree::report::{summarise, write_csv, write_markdown, write_summary};
+use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
 use tracetree::{ComparisonOptions, Error, ErrorKind, PerSide, Result};
 
@@ -151,7 +152,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     console.print(|out| match args.format {
         Format::Text => summary::text(analysis, &summary, args.top, width, out),
         Format::Json => write_summary(&summary, out),
-        Format::Csv => summary::csv(analysis, out),
+        Format::Csv => write_csv(&TableKind::Names.of(analysis), out),
         Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {

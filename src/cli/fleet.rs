@@ -17,7 +17,7 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let done = || counter.one_done();
     let fleet = Fleet::compare(&found.pairs, &options, &report, &args.output, done)?;
     drop(counter);
-    console.print(|out| fleet_summary::print(&fleet.ranks, args.format, out))?;
+    console.print(|out| fleet_summary::print(&fleet, args.format, out))?;
     let count = fleet.ranks.len();
     console.say(&format!("{count} reports and ranks.csv in {}", args.output.display()));
     Ok(outcome(&fleet, args))

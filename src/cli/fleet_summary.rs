@@ -2,15 +2,16 @@
 
 use super::diff::Format;
 use std::io::{self, Write};
-use tracetree::fleet::{RankRow, write_rank_json, write_rank_table};
+use tracetree::fleet::{Fleet, RankRow};
+use tracetree::report::{write_csv, write_rows_json};
 use tracetree::{PerSide, Side};
 
-pub(super) fn print(rows: &[RankRow], format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print(fleet: &Fleet, format: Format, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Text => text(rows, out),
-        Format::Csv => write_rank_table(rows, out),
-        Format::Json => write_rank_json(rows, out),
-        Format::Md => markdown(rows, out),
+        Format::Text => text(&fleet.ranks, out),
+        Format::Csv => write_csv(&fleet.table(), out),
+        Format::Json => write_rows_json(&fleet.table(), out),
+        Format::Md => markdown(&fleet.ranks, out),
     }
 }
 

@@ -289,11 +289,6 @@ fn counts(count: PerSide<u64>) -> String {
     }
 }
 
-/// The names summary as CSV.
-pub(super) fn csv(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    tracetree::report::write_names_summary(analysis, out)
-}
-
 /// A note as one line for stderr.
 pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
     let style = AnsiColor::Yellow.on_default();

@@ -6,15 +6,16 @@ mod rank_table;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
 pub use pairs::{RankPair, RankPairs};
-pub use rank_table::{write_rank_json, write_rank_table};
 
 use crate::analysis::{Account, Totals};
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::error::{Error, Result};
-use crate::report::ReportOptions;
+use crate::report::{ReportOptions, write_csv};
 use crate::side::PerSide;
+use crate::tables::Table;
 use rayon::prelude::*;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// One rank of a fleet.
@@ -69,8 +70,22 @@ impl Fleet {
         };
         let compared: Vec<Compared> = pairs.par_iter().map(compare).collect::<Result<_>>()?;
         let fleet = Fleet { ranks: rows(pairs, &compared) };
-        rank_table::write_ranks(&fleet.ranks, &folder.join("ranks.csv"))?;
+        fleet.write_ranks(&folder.join("ranks.csv"))?;
         Ok(fleet)
+    }
+
+    /// The ranks as a table.
+    pub fn table(&self) -> Table {
+        rank_table::table(self.ranks.clone())
+    }
+
+    fn write_ranks(&self, path: &Path) -> Result<()> {
+        let write = || -> io::Result<()> {
+            let mut out = BufWriter::new(File::create(path)?);
+            write_csv(&self.table(), &mut out)?;
+            out.flush()
+        };
+        write().map_err(|error| Error::io(path, "write the table of ranks", error))
     }
 }
 

@@ -1,116 +1,97 @@
-//! `ranks.csv`: a row per rank of a fleet, with what it waited for the others.
+//! `ranks`: a row for each rank of a fleet, with what it waited for the others.
 
 use super::RankRow;
-use crate::error::{Error, Result};
-use crate::report::csv_table::{CsvTable, optional, optional_ratio};
 use crate::side::{PerSide, Side};
+use crate::tables::Table;
+use crate::tables::table::{Column, ColumnType, Columns};
 use crate::trace::Nanos;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::sync::Arc;
 
-const COLUMNS: [&str; 29] = [
-    "rank",
-    "folder",
-    "file_trace1",
-    "file_trace2",
-    "kernel_us_trace1",
-    "kernel_us_trace2",
-    "kernel_us_delta",
-    "ratio",
-    "busy_us_trace1",
-    "busy_us_trace2",
-    "busy_us_delta",
-    "events_trace1",
-    "events_trace2",
-    "collectives_trace1",
-    "collectives_trace2",
-    "matched_collectives_trace1",
-    "matched_collectives_trace2",
-    "communication_us_trace1",
-    "communication_us_trace2",
-    "communication_us_delta",
-    "collective_wait_us_trace1",
-    "collective_wait_us_trace2",
-    "collective_wait_us_delta",
-    "without_wait_us_trace1",
-    "without_wait_us_trace2",
-    "without_wait_us_delta",
-    "straggler_trace1",
-    "straggler_trace2",
-    "account_is_exact",
-];
+const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 
-/// Writes `ranks.csv`.
-///
-/// # Errors
-/// If the file cannot be written.
-pub(super) fn write_ranks(rows: &[RankRow], path: &Path) -> Result<()> {
-    let write = || -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(path)?);
-        write_rank_table(rows, &mut out)?;
-        out.flush()
-    };
-    write().map_err(|error| Error::io(path, "write the table of ranks", error))
+type Ranks = Columns<Vec<RankRow>, RankRow>;
+
+/// The table of the ranks.
+pub(super) fn table(ranks: Vec<RankRow>) -> Table {
+    identity().and(account()).and(collectives()).and(judgement()).table(
+        ("ranks", "rank, in the order of their numbers or names"),
+        Arc::new(ranks),
+        |ranks| Box::new(ranks.iter().cloned()),
+    )
 }
 
-/// Writes the table of ranks as CSV.
-///
-/// # Errors
-/// If `out` cannot be written to.
-pub fn write_rank_table(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
-    let mut table = CsvTable::new(out, &COLUMNS)?;
-    for row in rows {
-        let cells = cells(row);
-        table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>())?;
-    }
-    table.finish()
+fn identity() -> Ranks {
+    Columns::new()
+        .whole(
+            "rank",
+            "the rank; empty where the files were paired by name",
+            |_: &Vec<RankRow>, r: &RankRow| r.rank.into(),
+        )
+        .text("folder", "its report", |_, r| r.folder.as_str().into())
+        .sides("file_*", (ColumnType::Text, ""), "its traces", |_, r, side| {
+            r.files[side].as_str().into()
+        })
 }
 
-/// Writes the table of ranks as JSON objects with the columns of `ranks.csv`; numbers are numbers, and
-/// what is undefined is `null`.
-///
-/// # Errors
-/// If `out` cannot be written to.
-pub fn write_rank_json(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
-    crate::report::write_json(&rank_objects(rows), out)
+fn account() -> Ranks {
+    times("kernel_us", "the account of the rank", |r, side| r.totals[side].time)
+        .ratio("ratio", "candidate / baseline", |_, r| {
+            r.totals.map(|totals| totals.time).ratio().into()
+        })
+        .and(times("busy_us", "union of the intervals", |r, side| r.totals[side].busy))
+        .sides("events_*", (ColumnType::Whole, ""), "accounted events", |_, r, side| {
+            r.totals[side].events.into()
+        })
 }
 
-fn rank_objects(rows: &[RankRow]) -> Vec<serde_json::Value> {
-    let value = |text: String| match (text.as_str(), text.parse::<serde_json::Number>()) {
-        ("", _) => serde_json::Value::Null,
-        (_, Ok(number)) => serde_json::Value::Number(number),
-        (_, Err(_)) => serde_json::Value::String(text),
-    };
-    let object = |row: &RankRow| {
-        let names = COLUMNS.iter().map(|&name| name.to_owned());
-        serde_json::Value::Object(names.zip(cells(row).into_iter().map(value)).collect())
-    };
-    rows.iter().map(object).collect()
+fn collectives() -> Ranks {
+    Columns::new()
+        .sides("collectives_*", (ColumnType::Whole, ""), "communication kernels", |_: &Vec<RankRow>, r: &RankRow, side| {
+            r.waits[side].count.into()
+        })
+        .sides(
+            "matched_collectives_*",
+            (ColumnType::Whole, ""),
+            "those that every rank of the side has (the n-th of a kind is the n-th of that kind on \
+             every rank)",
+            |_, r, side| r.waits[side].matched.into(),
+        )
+        .and(times("communication_us", "sum of their durations", |r, side| r.waits[side].time))
+        .and(times(
+            "collective_wait_us",
+            "own duration − shortest on any rank, summed over the matched ones: what the rank waited \
+             for the others",
+            |r, side| r.waits[side].wait,
+        ))
+        .and(times("without_wait_us", "`kernel_us` − wait", |r, side| {
+            r.totals[side].time - r.waits[side].wait
+        }))
 }
 
-fn cells(row: &RankRow) -> Vec<String> {
-    let (totals, waits) = (row.totals, row.waits);
-    let mut cells = vec![optional(row.rank), row.folder.clone()];
-    cells.extend(Side::BOTH.map(|side| row.files[side].clone()));
-    cells.extend(times(totals.map(|totals| totals.time)));
-    cells.push(optional_ratio(totals.map(|totals| totals.time).ratio()));
-    cells.extend(times(totals.map(|totals| totals.busy)));
-    cells.extend(Side::BOTH.map(|side| totals[side].events.to_string()));
-    cells.extend(Side::BOTH.map(|side| waits[side].count.to_string()));
-    cells.extend(Side::BOTH.map(|side| waits[side].matched.to_string()));
-    cells.extend(times(waits.map(|wait| wait.time)));
-    cells.extend(times(waits.map(|wait| wait.wait)));
-    cells.extend(times(PerSide::from_fn(|side| totals[side].time - waits[side].wait)));
-    cells.extend(Side::BOTH.map(|side| yes(row.is_straggler[side])));
-    cells.push(yes(row.account_is_exact));
-    cells
+fn judgement() -> Ranks {
+    Columns::new()
+        .sides(
+            "straggler_*",
+            (ColumnType::Flag, ""),
+            "`yes` for the rank that the others wait for: its own wait is the least, and less than \
+             half of the median",
+            |_: &Vec<RankRow>, r: &RankRow, side| r.is_straggler[side].into(),
+        )
+        .column(Column::new(
+            "account_is_exact",
+            ColumnType::Flag,
+            "`yes` where the rows of the rank's report add up to its events",
+            |_: &Vec<RankRow>, r: &RankRow| r.account_is_exact.into(),
+        ))
 }
 
-fn times(time: PerSide<Nanos>) -> [String; 3] {
-    [time.baseline, time.candidate, time.candidate - time.baseline].map(|time| time.to_string())
-}
-
-fn yes(is_so: bool) -> String {
-    if is_so { "yes".to_owned() } else { String::new() }
+/// A time of each side, and candidate − baseline.
+fn times(stem: &'static str, meaning: &'static str, time: fn(&RankRow, Side) -> Nanos) -> Ranks {
+    Columns::new()
+        .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Vec<RankRow>, r: &RankRow, side| {
+            time(r, side).into()
+        })
+        .micros_difference(format!("{stem}_delta"), meaning, move |_, r| {
+            PerSide::from_fn(|side| time(r, side)).difference().into()
+        })
 }

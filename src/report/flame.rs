@@ -3,8 +3,8 @@
 //! A line of the folded file is a stack with `;` between its calls, then the time in ns of trace1
 //! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
 
-use super::figures::one_line;
-use super::stack_tree::StackTree;
+use super::nodes::StackTree;
+use super::text::one_line;
 use crate::analysis::Analysis;
 use inferno::flamegraph::{self, Options};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
     "tracetree: red is more time in trace2, blue is less".clone_into(&mut options.title);
-    options.subtitle = Some(one_line(&super::verdict::sentence(analysis)).into_owned());
+    options.subtitle = Some(one_line(&super::text::sentence(analysis)).into_owned());
     "ns".clone_into(&mut options.count_name);
     options.min_width = LEAST_WIDTH;
     options.deterministic = true;

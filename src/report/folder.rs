@@ -7,41 +7,41 @@ use rayon::prelude::*;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(super) fn write_into(
     folder: &Path,
-    files: &[&ReportFile],
-    analysis: &Analysis,
+    files: &[ReportFile],
+    analysis: &Arc<Analysis>,
     options: &ReportOptions,
-) -> Result<Vec<&'static str>> {
+) -> Result<Vec<String>> {
     if folder.exists() && !folder.is_dir() {
         return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
             .remedy("name another folder with -o"));
     }
-    let mut places = files.iter().map(|file| folder.join(file.name));
+    let mut places = files.iter().map(|file| folder.join(file.name()));
     if let Some(taken) = places.find(|place| place.is_dir()) {
         return Err(Error::new(ErrorKind::Usage, taken, "a folder is in the way of a file")
             .remedy("rename it, or name another folder with -o"));
     }
     let staging = Staging::create(folder)?;
     // A bridge hands out one file after the other; halves of the list would take unequally long.
-    files
-        .iter()
-        .par_bridge()
-        .try_for_each(|file| write_file(&staging.path.join(file.name), file, analysis, options))?;
+    files.iter().par_bridge().try_for_each(|file| {
+        write_file(&staging.path.join(file.name()), file, analysis, options)
+    })?;
     staging.move_into(folder, files)?;
-    Ok(files.iter().map(|file| file.name).collect())
+    Ok(files.iter().map(ReportFile::name).collect())
 }
 
 fn write_file(
     path: &Path,
     file: &ReportFile,
-    analysis: &Analysis,
+    analysis: &Arc<Analysis>,
     options: &ReportOptions,
 ) -> Result<()> {
     let write = || -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
-        (file.write)(analysis, options, &mut out)?;
+        file.write(analysis, options, &mut out)?;
         out.flush()
     };
     write().map_err(|error| Error::io(path, "write the report", error))
@@ -72,18 +72,19 @@ impl Staging {
     ///
     /// What is replaced goes aside first: a file system may write a file out to the disk before it
     /// takes the place of another, which can take longer than all that was done before.
-    fn move_into(&self, folder: &Path, files: &[&ReportFile]) -> Result<()> {
+    fn move_into(&self, folder: &Path, files: &[ReportFile]) -> Result<()> {
         let failed = |error| Error::io(folder, "put the report in place", error);
         if !folder.exists() {
             return fs::rename(&self.path, folder).map_err(failed);
         }
         for file in files {
-            let place = folder.join(file.name);
+            let name = file.name();
+            let place = folder.join(&name);
             if place.is_file() {
-                let aside = self.path.join(format!("{}.before", file.name));
+                let aside = self.path.join(format!("{name}.before"));
                 fs::rename(&place, aside).map_err(failed)?;
             }
-            fs::rename(self.path.join(file.name), place).map_err(failed)?;
+            fs::rename(self.path.join(name), place).map_err(failed)?;
         }
         Ok(())
     }

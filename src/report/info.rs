@@ -25,7 +25,7 @@ pub fn write_info_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_info_json(infos: &[TraceInfo], out: &mut dyn Write) -> io::Result<()> {
-    super::summary::write_json(&infos, out)
+    super::json::write_json(&infos, out)
 }
 
 /// Writes the second half of the line about a trace: what its events tell.

@@ -1,15 +1,15 @@
 //! `report.md`: the result as GitHub shows it in an issue or a step summary, within its length limit.
 
-use super::facets;
-use super::figures::{Unit, one_line, shorten, times};
-use super::labels::node_name;
-use super::largest::largest_differences;
+use super::nodes::facets;
+use super::summary::largest_differences;
 use super::summary::{Summary, summarise};
-use super::verdict::{evidence, sentence};
+use super::text::node_name;
+use super::text::{Unit, one_line, shorten, times};
+use super::text::{evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::trace::{Argument, Nanos};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -283,8 +283,8 @@ fn module_line(analysis: &Analysis, row: &Row) -> Option<String> {
 }
 
 fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
-    let texts = analysis.argument_texts(row);
-    match (texts[0], texts[1]) {
+    let shape = |side| analysis.argument_text(row, Argument::Shape, side);
+    match (shape(Side::Baseline), shape(Side::Candidate)) {
         ("", "") => None,
         (a, b) if a == b => Some(format!("shapes {}", code(a))),
         (a, b) => Some(format!("shapes {} against {}", code(a), code(b))),

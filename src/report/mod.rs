@@ -5,121 +5,101 @@
 //! into place when all of them are complete, so that a failed run leaves no half report. Files in
 //! the target that are not part of a report are left alone.
 
-mod categories_csv;
-pub(crate) mod csv_table;
-mod diff_stats;
+mod cell;
+mod csv;
 mod emit;
-mod facets;
-mod figure_cells;
-mod figures;
 mod flame;
 mod folder;
-mod fusion_csv;
 mod html;
 mod info;
-mod kernel_table;
-mod kernels_csv;
-mod labels;
-mod largest;
-mod layer_op_table;
-mod layer_table;
+mod json;
 mod markdown;
-mod merged_tree;
-mod op_map;
+mod nodes;
 mod perfetto;
-mod phase_table;
-mod prune;
-mod same_kernels_csv;
-mod stack_tree;
-mod stacks_json;
-mod step_table;
-mod summaries;
+mod read_uid_map;
 mod summary;
-mod sums;
-mod tally_cells;
-mod uid_table;
-mod verdict;
-mod verdict_summary;
-mod verdict_table;
+mod text;
 mod xlsx;
 
+pub use csv::write_csv;
 pub use emit::{Emit, ReportOptions};
-pub use figures::{Unit, one_line, percent, shorten, times};
 pub use info::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
 };
-pub use labels::node_name;
-pub use largest::{LargeDifference, Part, largest_differences};
-pub(crate) use summary::write_json;
+pub use json::write_rows_json;
+pub use read_uid_map::read_uid_map;
 pub use summary::{
-    NameDifference, SCHEMA_VERSION, SideNote, SideSummary, Summary, summarise, write_summary,
+    Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote, SideSummary, Summary,
+    VerdictSummary, largest_differences, summarise, write_summary,
 };
-pub use uid_table::read_uid_map;
-pub use verdict::{evidence, sentence as verdict};
-pub use verdict_summary::{Change, VerdictSummary};
+pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
+use crate::tables::TableKind;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One file of the report: its name, and what writes it.
-struct ReportFile {
-    name: &'static str,
-    write: fn(&Analysis, &ReportOptions, &mut dyn Write) -> io::Result<()>,
+/// One file of the report.
+enum ReportFile {
+    /// A table.
+    Table(TableKind),
+    /// Anything else: its name, and what writes it.
+    Other(&'static str, WriteFile),
 }
 
-/// The files that every report has.
-const TABLES: [ReportFile; 18] = [
-    file("merged_tree_output.txt", |analysis, _, out| merged_tree::write(analysis, out)),
-    file("diff_stats.csv", |analysis, _, out| diff_stats::write(analysis, out)),
-    file("diff_stats_unique_args_summary.csv", |analysis, _, out| {
-        summaries::write_unique_args(analysis, out)
+/// Writes a file of the report.
+type WriteFile = fn(&Arc<Analysis>, &ReportOptions, &mut dyn Write) -> io::Result<()>;
+
+impl ReportFile {
+    /// Name of the file in the folder.
+    fn name(&self) -> String {
+        match self {
+            ReportFile::Table(kind) => format!("{kind}.csv"),
+            ReportFile::Other(name, _) => (*name).to_owned(),
+        }
+    }
+
+    fn write(
+        &self,
+        analysis: &Arc<Analysis>,
+        options: &ReportOptions,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self {
+            ReportFile::Table(kind) => write_csv(&kind.of(analysis), out),
+            ReportFile::Other(_, write) => write(analysis, options, out),
+        }
+    }
+}
+
+/// What every report has besides the tables. The merged tree takes longest and comes first.
+const ALWAYS: [ReportFile; 4] = [
+    ReportFile::Other("merged_tree_output.txt", |analysis, _, out| {
+        text::merged_tree::write(analysis, out)
     }),
-    file("diff_stats_names_summary.csv", |analysis, _, out| summaries::write_names(analysis, out)),
-    file("diff_stats_kernels.csv", |analysis, _, out| kernel_table::write(analysis, out)),
-    file("categories.csv", |analysis, _, out| categories_csv::write(analysis, out)),
-    file("kernels.csv", |analysis, _, out| kernels_csv::write(analysis, out)),
-    file("same_kernels.csv", |analysis, _, out| same_kernels_csv::write(analysis, out)),
-    file("fusion.csv", |analysis, _, out| fusion_csv::write(analysis, out)),
-    file("stacks.json", |analysis, _, out| stacks_json::write(analysis, out)),
-    file("uid_map.csv", |analysis, _, out| uid_table::write(analysis, out)),
-    file("cpu_op_map.json", |analysis, _, out| op_map::write(analysis, out)),
-    file("steps.csv", |analysis, _, out| step_table::write(analysis, out)),
-    file("phases.csv", |analysis, _, out| phase_table::write(analysis, out)),
-    file("layers.csv", |analysis, _, out| layer_table::write(analysis, out)),
-    file("layer_ops.csv", |analysis, _, out| layer_op_table::write(analysis, out)),
-    file("verdicts.csv", |analysis, _, out| verdict_table::write(analysis, out)),
-    file("summary.json", |analysis, _, out| summary::write(analysis, out)),
+    ReportFile::Other("stacks.json", |analysis, _, out| json::stacks::write(analysis, out)),
+    ReportFile::Other("cpu_op_map.json", |analysis, _, out| json::op_map::write(analysis, out)),
+    ReportFile::Other("summary.json", |analysis, _, out| summary::write(analysis, out)),
 ];
-
-const HTML: [ReportFile; 1] = [file("report.html", |analysis, _, out| html::write(analysis, out))];
-const MARKDOWN: [ReportFile; 1] =
-    [file("report.md", |analysis, _, out| markdown::write(analysis, markdown::NAMES, out))];
-const XLSX: [ReportFile; 1] =
-    [file("report.xlsx", |analysis, options, out| xlsx::write(analysis, options, &TABLES, out))];
-const FLAMEGRAPH: [ReportFile; 2] = [
-    file("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
-    file("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
-];
-const PERFETTO: [ReportFile; 1] = [file("perfetto.json.gz", perfetto::write)];
-
-const fn file(
-    name: &'static str,
-    write: fn(&Analysis, &ReportOptions, &mut dyn Write) -> io::Result<()>,
-) -> ReportFile {
-    ReportFile { name, write }
-}
 
 /// The files of a format.
-fn files_of(emit: Emit) -> &'static [ReportFile] {
+fn files_of(emit: Emit) -> Vec<ReportFile> {
+    use ReportFile::Other;
     match emit {
-        Emit::Html => &HTML,
-        Emit::Markdown => &MARKDOWN,
-        Emit::Xlsx => &XLSX,
-        Emit::Flamegraph => &FLAMEGRAPH,
-        Emit::Perfetto => &PERFETTO,
+        Emit::Html => vec![Other("report.html", |analysis, _, out| html::write(analysis, out))],
+        Emit::Markdown => vec![Other("report.md", |analysis, _, out| {
+            markdown::write(analysis, markdown::NAMES, out)
+        })],
+        Emit::Xlsx => vec![Other("report.xlsx", |analysis, _, out| xlsx::write(analysis, out))],
+        Emit::Flamegraph => vec![
+            Other("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
+            Other("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
+        ],
+        Emit::Perfetto => vec![Other("perfetto.json.gz", |analysis, options, out| {
+            perfetto::write(analysis, options, out)
+        })],
     }
 }
 
@@ -142,7 +122,7 @@ impl Report {
     /// let diff = TraceDiff::new(baseline, candidate);
     /// let folder = std::env::temp_dir().join(format!("tracetree-report-{}", std::process::id()));
     /// let files = Report::new(Analysis::new(diff)).write(&folder)?;
-    /// assert!(files.contains(&"uid_map.csv"));
+    /// assert!(files.contains(&"uid_map.csv".to_owned()));
     /// # std::fs::remove_dir_all(&folder).expect("the folder was written");
     /// # Ok::<(), tracetree::Error>(())
     /// ```
@@ -160,13 +140,14 @@ impl Report {
     ///
     /// # Errors
     /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
-    pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<&'static str>> {
+    pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
         let wanted = Emit::ALL.into_iter().filter(|emit| self.options.emits.contains(emit));
         // What takes longest comes first, so that no thread waits for it in the end.
-        let [merged_tree, tables @ ..] = &TABLES;
-        let pages = wanted.flat_map(files_of);
-        let files: Vec<&ReportFile> =
-            std::iter::once(merged_tree).chain(pages).chain(tables).collect();
+        let [merged_tree, others @ ..] = ALWAYS;
+        let mut files = vec![merged_tree];
+        files.extend(wanted.flat_map(files_of));
+        files.extend(TableKind::ALL.map(ReportFile::Table));
+        files.extend(others);
         folder::write_into(folder.as_ref(), &files, &self.analysis, &self.options)
     }
 }
@@ -176,15 +157,7 @@ impl Report {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    merged_tree::write(analysis, out)
-}
-
-/// Writes the names summary as CSV.
-///
-/// # Errors
-/// If `out` cannot be written to.
-pub fn write_names_summary(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    summaries::write_names(analysis, out)
+    text::merged_tree::write(analysis, out)
 }
 
 /// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.

@@ -69,6 +69,37 @@ pub struct Arguments {
     pub concrete: TextId,
 }
 
+/// One of the [`Arguments`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Argument {
+    /// `Input Dims`.
+    Shape,
+    /// `Concrete Inputs`.
+    Concrete,
+    /// `Input Strides`.
+    Strides,
+    /// `Input type`.
+    Type,
+}
+
+impl Argument {
+    /// All of them, in the order of tables.
+    pub const ALL: [Argument; 4] =
+        [Argument::Shape, Argument::Concrete, Argument::Strides, Argument::Type];
+}
+
+impl Arguments {
+    /// The text of one of them.
+    pub fn text(&self, which: Argument) -> TextId {
+        match which {
+            Argument::Shape => self.dims,
+            Argument::Concrete => self.concrete,
+            Argument::Strides => self.strides,
+            Argument::Type => self.types,
+        }
+    }
+}
+
 /// Links forward and backward ops: `(Fwd thread id, Sequence number)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence {

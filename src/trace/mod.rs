@@ -14,8 +14,8 @@ mod time;
 
 pub use category::Category;
 pub use columns::{
-    Arguments, ArgumentsId, EventId, FlowEnd, FlowPoint, Sequence, Stream, Thread, ThreadId, Trace,
-    Uid,
+    Argument, Arguments, ArgumentsId, EventId, FlowEnd, FlowPoint, Sequence, Stream, Thread,
+    ThreadId, Trace, Uid,
 };
 pub use header::{Device, Distributed, Header};
 pub use notes::{Note, Notes};

@@ -3,7 +3,7 @@
 use super::Row;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::trace::{Argument, Nanos};
 use std::collections::BTreeMap;
 
 /// All rows of one name.
@@ -70,7 +70,7 @@ impl Analysis {
 
     /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<UniqueArgsSummary> {
-        let mut groups: BTreeMap<(String, Vec<&str>), UniqueArgsSummary> = BTreeMap::new();
+        let mut groups: BTreeMap<(String, [[&str; 2]; 4]), UniqueArgsSummary> = BTreeMap::new();
         for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
             let key = (name.clone(), self.argument_texts(row));
@@ -86,15 +86,16 @@ impl Analysis {
         groups
     }
 
-    /// Shapes, concrete inputs, strides and types of a row's op, baseline and candidate in turn.
-    pub fn argument_texts(&self, row: &Row) -> Vec<&str> {
-        let of = |side: Side, pick: fn(&crate::trace::Arguments) -> crate::trace::TextId| {
-            let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
-            arguments.map_or("", |arguments| self.tree(side).trace().text(pick(arguments)))
-        };
-        let picks: [fn(&crate::trace::Arguments) -> crate::trace::TextId; 4] =
-            [|a| a.dims, |a| a.concrete, |a| a.strides, |a| a.types];
-        picks.iter().flat_map(|&pick| Side::BOTH.map(|side| of(side, pick))).collect()
+    /// One of the arguments of a row's op on one side; empty where it was not recorded.
+    pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
+        let tree = self.tree(side);
+        let arguments = row.calls[side].and_then(|call| tree.arguments(call));
+        arguments.map_or("", |arguments| tree.trace().text(arguments.text(argument)))
+    }
+
+    /// All arguments of a row's op, baseline and candidate in turn.
+    pub(in crate::analysis) fn argument_texts(&self, row: &Row) -> [[&str; 2]; 4] {
+        Argument::ALL.map(|argument| Side::BOTH.map(|side| self.argument_text(row, argument, side)))
     }
 
     /// For each row name, the ops and kernels that it became on each side.

@@ -3,7 +3,7 @@
 
 use super::most_time_first;
 use crate::analysis::{Analysis, Row, Tally};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::CallId;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct SameKernelRow {
     /// Name of the kernel.
     pub kernel: String,
     /// `Input Dims` of the baseline's and the candidate's op; empty where not recorded.
-    pub shapes: [String; 2],
+    pub shapes: PerSide<String>,
     /// The events.
     pub tally: Tally,
 }
@@ -64,7 +64,7 @@ impl Analysis {
             .map(|((op, kernel, shapes), tally)| SameKernelRow {
                 op,
                 kernel: kernel.to_owned(),
-                shapes: shapes.map(str::to_owned),
+                shapes: PerSide::new(shapes[0].to_owned(), shapes[1].to_owned()),
                 tally,
             })
             .collect();

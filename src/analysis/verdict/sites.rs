@@ -323,8 +323,8 @@ impl Sampler<'_> {
             return Work::OneSided;
         }
         let texts = self.analysis.argument_texts(row);
-        let is_other = |pair: &[&str]| pair[0] != pair[1] && !pair.iter().any(|t| t.is_empty());
-        match texts.chunks(2).any(is_other) || self.runs_other_kernels(row) {
+        let is_other = |pair: &[&str; 2]| pair[0] != pair[1] && !pair.iter().any(|t| t.is_empty());
+        match texts.iter().any(is_other) || self.runs_other_kernels(row) {
             true => Work::Changed,
             false => Work::Same,
         }

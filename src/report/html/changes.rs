@@ -1,8 +1,8 @@
 //! The places that changed, as far as the repeats support it → lines of a table in the page.
 
 use super::overview::change as style_of;
-use crate::report::figures::{Unit, times};
-use crate::report::verdict_summary::{Change, VerdictSummary};
+use crate::report::summary::{Change, VerdictSummary};
+use crate::report::text::{Unit, times};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 

@@ -1,8 +1,8 @@
 //! Groups of accounted events (by step, by category, …) → bars of the page, drawn without any script.
 
 use super::overview::{change, width};
-use crate::report::facets::Facet;
-use crate::report::figures::{Unit, times};
+use crate::report::nodes::facets::Facet;
+use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 

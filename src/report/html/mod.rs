@@ -11,9 +11,9 @@ mod page_rows;
 mod page_tree;
 mod texts;
 
-use super::facets;
-use super::figures::Unit;
+use super::nodes::facets;
 use super::summary::{Summary, summarise};
+use super::text::Unit;
 use crate::analysis::Analysis;
 use crate::side::Side;
 use askama::Template;
@@ -69,11 +69,11 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
         style: STYLE,
         scripts: format!("{}{START}", SCRIPTS.concat()),
         data,
-        verdict: super::verdict::sentence(analysis),
+        verdict: super::text::sentence(analysis),
         measure: overview::measure_title(analysis.measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),
-        evidence: super::verdict::evidence(&summary.verdict),
+        evidence: super::text::evidence(&summary.verdict),
         changes: changes::lines(&summary.verdict, unit),
         summary: &summary,
         inputs: Side::BOTH.map(|side| overview::input(analysis, side)),

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
-use crate::report::figures::{Unit, percent, times};
+use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 

@@ -4,9 +4,9 @@ use super::data::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
-use crate::report::facets::Facet;
+use crate::report::nodes::facets::Facet;
 use crate::side::Side;
-use crate::trace::Nanos;
+use crate::trace::{Argument, Nanos};
 use rustc_hash::FxHashMap;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -144,8 +144,9 @@ impl<'a> PageRows<'a> {
         known: &mut FxHashMap<Vec<PageText>, u32>,
         texts: &mut Texts,
     ) {
+        let both = |argument| Side::BOTH.map(|side| analysis.argument_text(row, argument, side));
         let record: Vec<PageText> =
-            analysis.argument_texts(row).into_iter().map(|text| texts.id(text)).collect();
+            Argument::ALL.into_iter().flat_map(both).map(|text| texts.id(text)).collect();
         let next = known.len() as u32;
         let at = *known.entry(record.clone()).or_insert(next);
         if at == next {

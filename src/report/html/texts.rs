@@ -1,6 +1,6 @@
 //! Names and shapes → a table of distinct texts within a budget, so that columns hold numbers.
 
-use crate::report::figures::shorten;
+use crate::report::text::shorten;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 

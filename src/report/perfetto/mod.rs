@@ -10,8 +10,8 @@ mod slice;
 mod tracks;
 
 use super::emit::ReportOptions;
-use super::prune::keep_most;
-use super::sums::times_below;
+use super::nodes::keep_most;
+use super::nodes::times_below;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::Side;
@@ -49,7 +49,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
         tracks: &tracks,
         arrows: &arrows,
     };
-    let sentence = serde_json::to_string(&super::verdict::sentence(analysis))?;
+    let sentence = serde_json::to_string(&super::text::sentence(analysis))?;
     writeln!(out, "{{\"tracetree\":{{\"verdict\":{sentence},\"nodes_left_out\":{left_out}}},")?;
     out.write_all(b"\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     let mut lines = Lines { out, first: true };

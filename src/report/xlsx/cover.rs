@@ -1,31 +1,11 @@
 //! The first sheet of the workbook: the verdict, the totals, what each sheet holds, the notes.
 
-use super::sheet::Table;
+use super::sheet::Sheet;
 use crate::analysis::Analysis;
-use crate::report::figures::{one_line, shorten};
 use crate::report::summary::{SideSummary, Summary, summarise};
-use crate::report::verdict::sentence;
+use crate::report::text::sentence;
+use crate::report::text::{one_line, shorten};
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
-
-/// What the sheets hold; sheets of tables that are not named here stand without a sentence.
-const MEANINGS: [(&str, &str); 13] = [
-    ("diff_stats.csv", "a row for each op instance at its lowest common node; times in us"),
-    ("diff_stats_names_summary.csv", "the rows grouped by name; times in ms"),
-    ("diff_stats_unique_args_summary.csv", "the rows grouped by name and arguments; times in us"),
-    ("diff_stats_kernels.csv", "a row for each GPU event of both traces; times in us"),
-    ("categories.csv", "a row for each kind of work (gemm, attention, …); times in us"),
-    ("kernels.csv", "a row for each kernel name and op, with its spread; times in us"),
-    ("same_kernels.csv", "kernels of equal name below paired ops; times in us"),
-    (
-        "fusion.csv",
-        "places where the numbers of kernels differ for a structural reason; times in us",
-    ),
-    ("steps.csv", "a row for each step, paired by position; times in us"),
-    ("phases.csv", "a row for each phase (prefill, decode, train.forward, …); times in us"),
-    ("layers.csv", "a row for each layer and phase, and for what stands around; times in us"),
-    ("layer_ops.csv", "the ops of an average layer, with their spread over layers; times in us"),
-    ("verdicts.csv", "a row for each place of the program, with the verdict on it; times in us"),
-];
 
 type Pick = fn(&SideSummary) -> f64;
 const TOTALS: [(&str, Pick); 6] = [
@@ -40,7 +20,7 @@ const TOTALS: [(&str, Pick); 6] = [
 pub(super) fn write(
     sheet: &mut Worksheet,
     analysis: &Analysis,
-    tables: &[Table],
+    sheets: &[Sheet],
 ) -> Result<(), XlsxError> {
     let summary = summarise(analysis);
     sheet.set_name("report")?;
@@ -52,7 +32,7 @@ pub(super) fn write(
     cover.row += 1;
     cover.totals(&summary)?;
     cover.row += 1;
-    cover.sheets(tables)?;
+    cover.sheets(sheets)?;
     cover.row += 1;
     cover.notes(&summary)
 }
@@ -105,15 +85,14 @@ impl Cover<'_> {
         ])
     }
 
-    fn sheets(&mut self, tables: &[Table]) -> Result<(), XlsxError> {
+    fn sheets(&mut self, sheets: &[Sheet]) -> Result<(), XlsxError> {
         self.heading(&["sheet", "what it holds", "rows"])?;
-        for table in tables {
-            let meaning = MEANINGS.iter().find(|(file, _)| *file == table.file);
-            let rows = match table.row_counts() {
+        for sheet in sheets {
+            let rows = match (sheet.rows, sheet.shown) {
                 (all, shown) if all == shown => all.to_string(),
-                (all, shown) => format!("the first {shown} of {all}; all stand in {}", table.file),
+                (all, shown) => format!("the first {shown} of {all}; all stand in {}", sheet.file),
             };
-            self.line(&[&table.sheet_name(), meaning.map_or("", |(_, text)| text), &rows])?;
+            self.line(&[&sheet.name, &format!("a row for each {}", sheet.about), &rows])?;
         }
         Ok(())
     }

@@ -1,93 +1,142 @@
-//! One table as text → one sheet with typed cells, a frozen header, filters and colours.
+//! One table → one sheet with typed cells, a frozen header, filters and colours.
 
-use super::column::{Content, content, number, width};
-use crate::report::figures::{one_line, shorten};
+use crate::report::cell::push_cell;
+use crate::report::text::{one_line, shorten};
+use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 use rust_xlsxwriter::{
     ConditionalFormatCell, ConditionalFormatCellRule, Format, FormatAlign, Worksheet, XlsxError,
 };
+use std::io;
 
 /// Rows of a sheet; more make a workbook slow to open, and the CSV file has them all.
-const ROWS: usize = 10_000;
+const ROWS: u32 = 10_000;
 /// A cell holds 32,767 characters; nobody reads as many.
 const LONGEST: usize = 2_000;
+/// Rows that decide how wide a column is.
+const MEASURED: u32 = 500;
 
 /// Red of more time and blue of less time, readable on white.
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
-/// A table on its way into a sheet.
-pub(super) struct Table {
-    /// Name of the CSV file.
-    pub(super) file: &'static str,
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
+/// A sheet that was written.
+pub(super) struct Sheet {
+    /// Name of the sheet: that of the table, in the 31 characters that a name can have.
+    pub(super) name: String,
+    /// What a row stands for.
+    pub(super) about: &'static str,
+    /// Name of the CSV file with all rows.
+    pub(super) file: String,
+    /// Rows of the table.
+    pub(super) rows: u32,
+    /// Rows of the sheet.
+    pub(super) shown: u32,
 }
 
-impl Table {
-    /// The first of `lines` is the header.
-    pub(super) fn new(file: &'static str, mut lines: Vec<Vec<String>>) -> Table {
-        let rows = lines.split_off(lines.len().min(1));
-        Table { file, header: lines.pop().unwrap_or_default(), rows }
-    }
-
-    /// Name of the sheet: that of the file, in the 31 characters that a name can have.
-    pub(super) fn sheet_name(&self) -> String {
-        let stem = self.file.trim_end_matches(".csv").trim_end_matches("_summary");
-        stem.chars().take(31).collect()
-    }
-
-    /// Number of rows, and how many of them are in the sheet.
-    pub(super) fn row_counts(&self) -> (usize, usize) {
-        (self.rows.len(), self.rows.len().min(ROWS))
-    }
-
-    fn cells(&self, column: usize) -> impl Iterator<Item = &str> + Clone {
-        self.rows.iter().take(ROWS).map(move |row| row[column].as_str())
-    }
-}
-
-pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<(), XlsxError> {
-    sheet.set_name(table.sheet_name())?;
-    let last_row = table.row_counts().1 as u32;
+pub(super) fn write(sheet: &mut Worksheet, table: &Table) -> Result<Sheet, XlsxError> {
+    let name: String = table.name().trim_end_matches("_summary").chars().take(31).collect();
+    sheet.set_name(&name)?;
     let head = Format::new().set_bold().set_align(FormatAlign::Top);
-    for (at, title) in table.header.iter().enumerate() {
-        let column = at as u16;
-        sheet.write_string_with_format(0, column, title, &head)?;
-        sheet.set_column_width(column, width(title, table.cells(at)))?;
-        write_column(sheet, table, at)?;
+    for (column, info) in (0..).zip(table.columns()) {
+        sheet.write_string_with_format(0, column, &info.name, &head)?;
+        sheet.set_column_format(column, &format(info))?;
+    }
+    let mut cells = Cells::new(sheet, table.columns());
+    table.visit(&mut cells).map_err(|error| XlsxError::ParameterError(error.to_string()))?;
+    let (rows, widths) = (cells.rows, cells.widths);
+    let shown = rows.min(ROWS);
+    for ((column, info), width) in (0..).zip(table.columns()).zip(widths) {
+        // Room for the button of the filter beside the title.
+        let width = width.max(info.name.chars().count() + 3).clamp(8, 48);
+        sheet.set_column_width(column, width as f64)?;
+        if info.is_difference {
+            colour_by_sign(sheet, column, shown)?;
+        }
     }
     sheet.set_freeze_panes(1, 1)?;
-    if !table.header.is_empty() {
-        sheet.autofilter(0, 0, last_row, table.header.len() as u16 - 1)?;
+    if !table.columns().is_empty() {
+        sheet.autofilter(0, 0, shown, table.columns().len() as u16 - 1)?;
     }
-    Ok(())
+    let file = format!("{}.csv", table.name());
+    Ok(Sheet { name, about: table.about(), file, rows, shown })
 }
 
-fn write_column(sheet: &mut Worksheet, table: &Table, at: usize) -> Result<(), XlsxError> {
-    let column = at as u16;
-    let content = content(&table.header[at], &table.cells(at));
-    sheet.set_column_format(column, &format(content))?;
-    for (row, cell) in table.cells(at).enumerate() {
-        let row = row as u32 + 1;
-        match number(cell) {
-            Some(value) if content != Content::Text => sheet.write_number(row, column, value)?,
-            _ if cell.is_empty() => continue,
+/// The cells of a table on their way into a sheet.
+struct Cells<'s> {
+    sheet: &'s mut Worksheet,
+    columns: &'s [ColumnInfo],
+    /// Rows so far, and the column of the next cell.
+    rows: u32,
+    column: usize,
+    /// The longest text of each column.
+    widths: Vec<usize>,
+    failed: Option<XlsxError>,
+}
+
+impl<'s> Cells<'s> {
+    fn new(sheet: &'s mut Worksheet, columns: &'s [ColumnInfo]) -> Self {
+        let widths = vec![0; columns.len()];
+        Cells { sheet, columns, rows: 0, column: 0, widths, failed: None }
+    }
+
+    fn write(&mut self, cell: &Cell<'_>) -> Result<(), XlsxError> {
+        let (row, column) = (self.rows + 1, self.column as u16);
+        let info = &self.columns[self.column];
+        let mut text = String::new();
+        push_cell(&mut text, info, cell);
+        if self.rows < MEASURED {
+            let width = &mut self.widths[self.column];
+            *width = (*width).max(text.chars().count());
+        }
+        match number(info, cell) {
+            Some(number) => self.sheet.write_number(row, column, number).map(drop),
+            None if text.is_empty() => Ok(()),
             // As a string, whatever it starts with: `=` makes no formula.
-            _ => sheet.write_string(row, column, shorten(&one_line(cell), LONGEST))?,
-        };
+            None => {
+                let text = shorten(&one_line(&text), LONGEST).into_owned();
+                self.sheet.write_string(row, column, text).map(drop)
+            }
+        }
     }
-    if content == Content::Difference {
-        colour_by_sign(sheet, column, table.row_counts().1 as u32)?;
-    }
-    Ok(())
 }
 
-fn format(content: Content) -> Format {
-    match content {
-        Content::Text => Format::new(),
-        Content::Whole => Format::new().set_num_format("0"),
-        Content::Decimal => Format::new().set_num_format("#,##0.000"),
-        Content::Difference => Format::new().set_num_format("+#,##0.000;-#,##0.000;0.000"),
+impl RowSink for Cells<'_> {
+    fn cell(&mut self, cell: Cell<'_>) {
+        if self.rows < ROWS && self.failed.is_none() {
+            self.failed = self.write(&cell).err();
+        }
+        self.column += 1;
+    }
+
+    fn end_row(&mut self) -> io::Result<()> {
+        self.rows += 1;
+        self.column = 0;
+        self.failed.take().map_or(Ok(()), |error| Err(io::Error::other(error)))
+    }
+}
+
+/// A cell as a number, in the unit of its column.
+fn number(column: &ColumnInfo, cell: &Cell<'_>) -> Option<f64> {
+    match cell {
+        Cell::Whole(number) => Some(*number as f64),
+        Cell::Time(time) if column.unit == "ms" => Some(time.as_millis()),
+        Cell::Time(time) => Some(time.as_micros()),
+        Cell::Decimal(number) => Some(*number),
+        Cell::Empty if column.kind == ColumnType::Uid => Some(-1.0),
+        Cell::Empty | Cell::Text(_) | Cell::Names(_) | Cell::Json(_) | Cell::Flag(_) => None,
+    }
+}
+
+fn format(column: &ColumnInfo) -> Format {
+    match column.kind {
+        _ if column.is_difference => Format::new().set_num_format("+#,##0.000;-#,##0.000;0.000"),
+        ColumnType::Whole | ColumnType::Uid => Format::new().set_num_format("0"),
+        ColumnType::Time | ColumnType::Decimal(_) => Format::new().set_num_format("#,##0.000"),
+        ColumnType::Text
+        | ColumnType::Word
+        | ColumnType::Names
+        | ColumnType::Json
+        | ColumnType::Flag => Format::new(),
     }
 }
 

@@ -1,0 +1,16 @@
+//! What is written as JSON besides the summary: dictionaries, stacks, any table.
+
+pub(super) mod op_map;
+mod rows;
+pub(super) mod stacks;
+
+pub use rows::write_rows_json;
+
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes a value as indented JSON with a line end.
+pub(super) fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,77 @@
+//! `stacks.json`: the Python stacks that launched the GPU events of each op and of each kernel.
+
+use crate::analysis::{Analysis, PythonStack};
+use crate::side::PerSide;
+use crate::tree::CallId;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Stacks {
+    /// The most stacks that are listed for each entry and side.
+    limit: usize,
+    ops: Vec<Entry>,
+    kernels: Vec<KernelEntry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    trace1: Vec<StackEntry>,
+    trace2: Vec<StackEntry>,
+}
+
+#[derive(Serialize)]
+struct KernelEntry {
+    cpu_op: String,
+    category: String,
+    #[serde(flatten)]
+    entry: Entry,
+}
+
+#[derive(Serialize)]
+struct StackEntry {
+    count: u64,
+    frames: Vec<String>,
+}
+
+pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    let limit = analysis.options().stacks;
+    let stacks = match limit {
+        0 => Stacks { limit, ops: Vec::new(), kernels: Vec::new() },
+        _ => Stacks { limit, ops: ops(analysis), kernels: kernels(analysis) },
+    };
+    super::write_json(&stacks, out)
+}
+
+/// An entry for each row of `kernels.csv`, in its order.
+fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
+    let rows = analysis.by_kernel().into_iter();
+    rows.map(|row| KernelEntry {
+        cpu_op: row.op,
+        category: analysis.options().categories.name(row.category.id).to_owned(),
+        entry: entry(analysis, row.kernel, &row.tally.events),
+    })
+    .collect()
+}
+
+/// An entry for each row name, by name.
+fn ops(analysis: &Analysis) -> Vec<Entry> {
+    let mut events: BTreeMap<String, PerSide<Vec<CallId>>> = BTreeMap::new();
+    for row in analysis.rows() {
+        let group = events.entry(analysis.row_name(row)).or_default();
+        group.baseline.extend(&row.events.baseline);
+        group.candidate.extend(&row.events.candidate);
+    }
+    events.into_iter().map(|(name, events)| entry(analysis, name, &events)).collect()
+}
+
+fn entry(analysis: &Analysis, name: String, events: &PerSide<Vec<CallId>>) -> Entry {
+    let stacks = analysis.stacks(events).map(entries);
+    Entry { name, trace1: stacks.baseline, trace2: stacks.candidate }
+}
+
+fn entries(stacks: Vec<PythonStack>) -> Vec<StackEntry> {
+    stacks.into_iter().map(|PythonStack { count, frames }| StackEntry { count, frames }).collect()
+}

@@ -1,0 +1,177 @@
+//! Rows and events → what they can be grouped and filtered by: category, step, phase, layer, module.
+//!
+//! A row has one value, that of its op, so that it can be filtered. The groups are made of events,
+//! each with a value of its own, so that a chart by category adds up as `categories.csv` does.
+
+use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
+use crate::program::Phase;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, ModuleName};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A property by which rows and events fall into a few groups.
+pub(in crate::report) struct Facet {
+    /// The name in links and scripts.
+    pub(in crate::report) key: &'static str,
+    /// The name for people.
+    pub(in crate::report) title: &'static str,
+    /// The value of each row, as a position in `texts`.
+    pub(in crate::report) values: Vec<u32>,
+    /// The distinct values of rows; empty for rows that have none.
+    pub(in crate::report) texts: Vec<String>,
+    /// The accounted events by value; they add up to the account.
+    pub(in crate::report) groups: Vec<Group>,
+}
+
+/// All accounted events of one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::report) struct Group {
+    /// The value; empty where the events have none.
+    pub(in crate::report) value: String,
+    /// Accounted events of both sides.
+    pub(in crate::report) events: u64,
+    pub(in crate::report) time: PerSide<Nanos>,
+}
+
+/// A value of a facet. Values sort by rank, those of one rank by their time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Value {
+    rank: usize,
+    text: String,
+}
+
+/// The value of a call.
+type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value + 'a>;
+
+/// How a facet is made: its names, and what tells the value of a call.
+struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
+
+/// A line here adds a facet to the page and to the Markdown file.
+const RECIPES: [Recipe; 5] = [
+    Recipe("category", "category", categories),
+    Recipe("step", "step", steps),
+    Recipe("phase", "phase", phases),
+    Recipe("layer", "layer", layers),
+    Recipe("module", "module class", module_classes),
+];
+
+/// The facets by which the events of an analysis have at least two values.
+pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
+    RECIPES
+        .iter()
+        .map(|&Recipe(key, title, recipe)| {
+            let value_of = recipe(analysis);
+            let (mut numbers, mut texts) = (BTreeMap::new(), Vec::new());
+            let mut number = |text: String| {
+                *numbers.entry(text).or_insert_with_key(|text| {
+                    texts.push(text.clone());
+                    texts.len() as u32 - 1
+                })
+            };
+            let values =
+                analysis.rows().iter().map(|row| number(row_value(row, &value_of))).collect();
+            Facet { key, title, values, texts, groups: groups(analysis, &value_of) }
+        })
+        .filter(|facet| facet.groups.len() > 1)
+        .collect()
+}
+
+/// The value of a row's op, or of its first event: the baseline's where it has one.
+fn row_value(row: &Row, value_of: &ValueOf<'_>) -> String {
+    let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
+    let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
+    place.map_or_else(String::new, |(side, call)| value_of(side, call).text)
+}
+
+fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
+    let mut groups: BTreeMap<Value, (u64, PerSide<Nanos>)> = BTreeMap::new();
+    for row in analysis.rows() {
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                let group = groups.entry(value_of(side, event)).or_default();
+                group.0 += 1;
+                group.1[side] += analysis.time_of(side, event);
+            }
+        }
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups
+        .sort_by_key(|(value, (_, time))| (value.rank, Reverse(time.baseline.max(time.candidate))));
+    let group = |(value, (events, time)): (Value, _)| Group { value: value.text, events, time };
+    groups.into_iter().map(group).collect()
+}
+
+impl Value {
+    fn none() -> Value {
+        Value { rank: usize::MAX, text: String::new() }
+    }
+}
+
+/// The category of an event; of an op that of its row.
+fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
+    let of_row = row_categories(analysis);
+    Box::new(move |side, call| {
+        let text = match of_row[side].get(&call) {
+            Some(text) => (*text).to_owned(),
+            None => analysis.category_name(side, call).to_owned(),
+        };
+        Value { rank: 0, text }
+    })
+}
+
+fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<BTreeMap<CallId, &'a str>> {
+    PerSide::from_fn(|side| {
+        let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
+        let accounted = |call: CallId| analysis.row_of(side, call).is_some();
+        analysis.rows().iter().filter_map(op).filter(|&(call, _)| !accounted(call)).collect()
+    })
+}
+
+/// Positions of steps, which pair the steps of both traces.
+fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
+    let steps = PerSide::from_fn(|side| analysis.steps(side));
+    Box::new(move |side, call| {
+        steps[side].step(call).map_or_else(Value::none, |step| Value {
+            rank: step.index(),
+            text: step.index().to_string(),
+        })
+    })
+}
+
+fn phases<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
+    let phases = PerSide::from_fn(|side| analysis.phases(side));
+    Box::new(move |side, call| {
+        let phase = phases[side].phase(call);
+        let rank = Phase::ALL.iter().position(|&known| known == phase);
+        Value { rank: rank.unwrap_or(usize::MAX), text: phase.label().to_owned() }
+    })
+}
+
+fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
+    let pairs = analysis.layer_pairs();
+    Box::new(move |side, call| {
+        let rank = pairs.place_of(side, call);
+        Value { rank, text: layer_name(pairs, pairs.places()[rank]) }
+    })
+}
+
+/// `BertLayer_3`, or what lies around the layers.
+fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
+    match Side::BOTH.map(|side| pairs.instance(place, side)) {
+        ["", ""] => place.label().to_owned(),
+        ["", name] | [name, ""] => name.to_owned(),
+        [a, b] if a == b => a.to_owned(),
+        [a, b] => format!("{a} | {b}"),
+    }
+}
+
+fn module_classes<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
+    Box::new(|side, call| {
+        let tree = analysis.tree(side);
+        let name = tree.module(call).map_or("", |module| tree.name(module));
+        let text = ModuleName::class_or_name(name).to_owned();
+        Value { rank: usize::from(text.is_empty()), text }
+    })
+}

@@ -1,0 +1,38 @@
+//! The merged tree → the nodes that matter most, so that a file with a budget can leave out the rest.
+
+use super::sums::both_times_below;
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use std::cmp::Reverse;
+
+/// For each node of the merged tree, whether it is among the `most` that matter: those with the most
+/// time below, then those with a difference below. Both only grow on the way up and ties go to the
+/// lower id, so that whatever is kept, the nodes above it are too.
+pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
+    let merged = analysis.diff().merged();
+    if merged.len() <= most {
+        return vec![true; merged.len()];
+    }
+    let (times, differs) = (both_times_below(analysis), difference_below(analysis));
+    let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
+    let mut order: Vec<MergedId> = merged.ids().collect();
+    let (kept, ..) = order.select_nth_unstable_by_key(most, |&id| key(id));
+    let mut keep = vec![false; merged.len()];
+    for id in kept {
+        keep[id.index()] = true;
+    }
+    keep
+}
+
+fn difference_below(analysis: &Analysis) -> Vec<bool> {
+    let merged = analysis.diff().merged();
+    let mut differs = vec![false; merged.len()];
+    for difference in analysis.diff().differences() {
+        let mut at = Some(difference.node);
+        while let Some(id) = at.filter(|id| !differs[id.index()]) {
+            differs[id.index()] = true;
+            at = merged.parent(id);
+        }
+    }
+    differs
+}

@@ -1,0 +1,90 @@
+//! Accounted time by host stack: equal stacks of the merged tree in one.
+//!
+//! ```text
+//! merged tree   step  step            stack tree   step 2+5
+//!               └─ mm 2  └─ mm 5                   └─ mm 2+5
+//! ```
+
+use super::sums::{own_time, times_below};
+use crate::analysis::Analysis;
+use crate::report::text::{node_name, one_line};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use indextree::{Arena, NodeEdge, NodeId};
+use std::collections::BTreeMap;
+
+/// Time of one stack.
+struct Frame {
+    name: String,
+    /// Time of the last call of the stack alone.
+    own: PerSide<Nanos>,
+}
+
+/// The stacks of a comparison; a node stands for the stack from its root down to it.
+pub(in crate::report) struct StackTree {
+    frames: Arena<Frame>,
+    roots: Vec<NodeId>,
+}
+
+impl StackTree {
+    /// The stacks with accounted time.
+    pub(in crate::report) fn new(analysis: &Analysis) -> StackTree {
+        let (times, merged) = (times_below(analysis), analysis.diff().merged());
+        let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
+        let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
+        // The frames of the calls above the current node.
+        let mut above: Vec<Option<NodeId>> = Vec::new();
+        for (id, node) in merged.nodes() {
+            above.truncate(merged.depth(id));
+            let parent = above.last().copied().flatten();
+            if Side::BOTH.iter().all(|&side| times[side][id.index()] == Nanos::ZERO) {
+                above.push(parent);
+                continue;
+            }
+            // A call as a folded stack can hold it: one line, and no `;`.
+            let name = one_line(&node_name(analysis, node)).replace(';', ",");
+            let frame =
+                *known.entry((parent, name.clone())).or_insert_with(|| tree.add(parent, name));
+            let own = &mut tree.frames[frame].get_mut().own;
+            *own = PerSide::from_fn(|side| own[side] + own_time(analysis, side, node));
+            above.push(Some(frame));
+        }
+        tree
+    }
+
+    fn add(&mut self, parent: Option<NodeId>, name: String) -> NodeId {
+        let frame = self.frames.new_node(Frame { name, own: PerSide::default() });
+        match parent {
+            Some(parent) => parent.append(frame, &mut self.frames),
+            None => self.roots.push(frame),
+        }
+        frame
+    }
+
+    /// A line for each stack with time of its own, in the order of the merged tree: its calls with
+    /// `;` between them, then the time in ns of trace1 and of trace2.
+    pub(in crate::report) fn folded_lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        // The stack of the current node, with the length at which each call above ends.
+        let (mut stack, mut ends) = (String::new(), Vec::new());
+        for edge in self.roots.iter().flat_map(|root| root.traverse(&self.frames)) {
+            let frame = match edge {
+                NodeEdge::Start(node) => self.frames[node].get(),
+                NodeEdge::End(_) => {
+                    stack.truncate(ends.pop().unwrap_or_default());
+                    continue;
+                }
+            };
+            ends.push(stack.len());
+            if !stack.is_empty() {
+                stack.push(';');
+            }
+            stack.push_str(&frame.name);
+            if frame.own != PerSide::default() {
+                let PerSide { baseline, candidate } = frame.own;
+                lines.push(format!("{stack} {} {}", baseline.0, candidate.0));
+            }
+        }
+        lines
+    }
+}

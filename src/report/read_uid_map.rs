@@ -1,0 +1,56 @@
+//! `uid_map.csv` of a report folder → the pairs that it lists.
+
+use super::csv::read_rows;
+use crate::diff::{Relation, UidPair};
+use crate::error::{Error, ErrorKind, Result};
+use crate::trace::Uid;
+use std::path::Path;
+
+const FILE: &str = "uid_map.csv";
+
+/// Reads the uid map of a report folder.
+///
+/// # Errors
+/// If the folder has no `uid_map.csv`, or a line of it is none of ours.
+pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
+    let path = folder.join(FILE);
+    if folder.is_file() {
+        return Err(Error::new(ErrorKind::Usage, folder, "a trace alone has no partner")
+            .remedy("give two traces, or the folder of a report"));
+    }
+    if folder.is_dir() && !path.exists() {
+        let message = format!("is no report: there is no {FILE} in it");
+        return Err(Error::new(ErrorKind::Usage, folder, message)
+            .remedy("give two traces, or the folder of a report"));
+    }
+    read_rows(&path)?
+        .iter()
+        .enumerate()
+        .map(|(line, cells)| {
+            parse(cells).ok_or_else(|| {
+                let message = format!("line {} is no uid1, uid2, relation", line + 2);
+                Error::new(ErrorKind::Malformed, &path, message).remedy("write the report again")
+            })
+        })
+        .collect()
+}
+
+fn parse(cells: &[String]) -> Option<UidPair> {
+    let [baseline, candidate, relation] = cells else { return None };
+    let uid = |text: &str| match text {
+        "-1" => Some(None),
+        text => text.parse().ok().map(|uid| Some(Uid(uid))),
+    };
+    let all = [
+        Relation::Same,
+        Relation::Renamed,
+        Relation::Moved,
+        Relation::OnlyBaseline,
+        Relation::OnlyCandidate,
+    ];
+    Some(UidPair {
+        baseline: uid(baseline)?,
+        candidate: uid(candidate)?,
+        relation: all.into_iter().find(|known| known.label() == relation)?,
+    })
+}

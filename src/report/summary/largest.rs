@@ -1,0 +1,158 @@
+//! [`Analysis`] → where the time differs most: rows of one name at one lowest common node together,
+//! with what the calls below became.
+
+use crate::analysis::{Analysis, Row, RowKind};
+use crate::diff::{MergedId, MergedNode};
+use crate::report::text::node_name;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// All rows of one name at one lowest common node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeDifference {
+    /// Name of the rows.
+    pub name: String,
+    /// Name of the lowest common node above; empty where the op itself is that node, and where there
+    /// is none.
+    pub below: String,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Ops or launches on each side; GPU events where their launch is not in the trace.
+    pub calls: PerSide<u64>,
+    /// Accounted events on each side.
+    pub events: PerSide<u64>,
+    /// Sum of their times.
+    pub time: PerSide<Nanos>,
+    /// The ops and frames below at which the traces part, with GPU work: most frequent first.
+    pub parts: Vec<Part>,
+}
+
+/// Points of difference of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The side that has it alone; `None` for a renamed pair.
+    pub side: Option<Side>,
+    /// Its name, `a | b` for a renamed pair.
+    pub name: String,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl LargeDifference {
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.time.candidate - self.time.baseline
+    }
+}
+
+/// Where the time differs, largest difference first.
+pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
+    let mut groups: Vec<LargeDifference> = Vec::new();
+    let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut group_of: BTreeMap<MergedId, usize> = BTreeMap::new();
+    for row in analysis.rows() {
+        let key = (analysis.row_name(row), below(analysis, row));
+        let group = *numbers.entry(key).or_insert_with_key(|key| {
+            groups.push(empty(key.clone()));
+            groups.len() - 1
+        });
+        if let (RowKind::CommonOp, Some(op)) = (row.kind, row.lowest_common) {
+            group_of.insert(op, group);
+        }
+        add(&mut groups[group], row);
+    }
+    for (group, parts) in parts(analysis, &group_of) {
+        groups[group].parts = parts;
+    }
+    groups.retain(|group| group.difference() != Nanos::ZERO);
+    // Names and nodes are distinct, so the order is total.
+    groups.sort_by(|a, b| {
+        let size = |group: &LargeDifference| Reverse(group.difference().abs());
+        size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
+    });
+    groups
+}
+
+fn empty((name, below): (String, String)) -> LargeDifference {
+    LargeDifference {
+        name,
+        below,
+        row_count: 0,
+        calls: PerSide::default(),
+        events: PerSide::default(),
+        time: PerSide::default(),
+        parts: Vec::new(),
+    }
+}
+
+/// The lowest common node of a row that is not itself one, without what differs between two runs.
+fn below(analysis: &Analysis, row: &Row) -> String {
+    match (row.kind, row.lowest_common) {
+        (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
+        (RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch, Some(id)) => {
+            let node = analysis.diff().merged().node(id);
+            let call = |side: Side| Some((side, node.call(side)?));
+            call(Side::Baseline)
+                .or_else(|| call(Side::Candidate))
+                .map_or_else(String::new, |(side, call)| {
+                    analysis.diff().plain_name(side, call).into_owned()
+                })
+        }
+    }
+}
+
+fn add(group: &mut LargeDifference, row: &Row) {
+    group.row_count += 1;
+    for side in Side::BOTH {
+        let events = row.events[side].len() as u64;
+        group.calls[side] += match row.kind {
+            RowKind::Unlinked => events,
+            RowKind::CommonOp | RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch => {
+                u64::from(row.calls[side].is_some())
+            }
+        };
+        group.events[side] += events;
+        group.time[side] += row.time[side];
+    }
+}
+
+type PartKey = (Option<Side>, String);
+
+/// The points of difference below the ops of each group.
+fn parts(analysis: &Analysis, group_of: &BTreeMap<MergedId, usize>) -> BTreeMap<usize, Vec<Part>> {
+    let merged = analysis.diff().merged();
+    let mut counts: BTreeMap<usize, BTreeMap<PartKey, u64>> = BTreeMap::new();
+    for point in analysis.diff().differences() {
+        let node = merged.node(point.node);
+        let above = std::iter::successors(merged.parent(point.node), |&id| merged.parent(id));
+        let group = above.into_iter().find_map(|id| group_of.get(&id));
+        if let Some(&group) = group.filter(|_| point.gpu_events > 0 && is_told(analysis, node)) {
+            let side = match node {
+                MergedNode::Both(..) => None,
+                MergedNode::Only(side, _) => Some(side),
+            };
+            let key = (side, node_name(analysis, node).into_owned());
+            *counts.entry(group).or_default().entry(key).or_default() += 1;
+        }
+    }
+    let list = |counts: BTreeMap<PartKey, u64>| {
+        let part = |((side, name), count)| Part { side, name, count };
+        let mut parts: Vec<Part> = counts.into_iter().map(part).collect();
+        parts.sort_by_key(|part| Reverse(part.count));
+        parts
+    };
+    counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
+}
+
+/// Launches and kernels show in the counts; what an op became is told by the ops below it.
+fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
+    Side::BOTH.iter().any(|&side| {
+        node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {
+            CallKind::Op | CallKind::Frame => true,
+            CallKind::Thread | CallKind::Unlinked | CallKind::Runtime | CallKind::Gpu => false,
+        })
+    })
+}

@@ -1,0 +1,218 @@
+//! `summary.json`: inputs, totals, the account, notes and the largest differences.
+
+mod largest;
+mod verdict;
+
+pub use largest::{LargeDifference, Part, largest_differences};
+pub use verdict::{Change, VerdictSummary};
+
+use super::json::write_json;
+use crate::analysis::{Analysis, Comparability, Totals};
+use crate::side::Side;
+use crate::trace::{Nanos, Note};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Version of the layout of `summary.json`; rises when a field changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How many names stand among the largest differences.
+const LARGEST: usize = 20;
+
+/// What `summary.json` holds, and what the command line prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Version of tracetree.
+    pub tracetree_version: &'static str,
+    /// `gpu_time` or `host_self_time`.
+    pub measure: &'static str,
+    /// The baseline.
+    pub trace1: SideSummary,
+    /// The candidate.
+    pub trace2: SideSummary,
+    /// Candidate − baseline, in µs.
+    pub difference_us: f64,
+    /// Candidate / baseline; `null` where undefined.
+    pub ratio: Option<f64>,
+    /// Whether the rows of both sides add up to all events, to the nanosecond.
+    pub account_is_exact: bool,
+    /// Number of points of difference.
+    pub points_of_difference: u64,
+    /// Whether both sides did the same work, as far as the traces tell.
+    pub comparable: bool,
+    /// The verdicts and their evidence.
+    pub verdict: VerdictSummary,
+    /// What was odd about the traces and the comparison.
+    pub notes: Vec<SideNote>,
+    /// Where the absolute difference is largest, largest first.
+    pub largest_differences: Vec<NameDifference>,
+}
+
+/// One trace in the summary.
+#[derive(Debug, Clone, Serialize)]
+pub struct SideSummary {
+    /// What people call the side: the user's name, else `trace1` or `trace2`.
+    pub name: String,
+    /// The file, as the user named it.
+    pub path: String,
+    /// Elements of `traceEvents`.
+    pub events: u64,
+    /// Names of the devices.
+    pub devices: Vec<String>,
+    /// Accounted events.
+    pub accounted_events: u64,
+    /// Sum of their times in µs.
+    pub kernel_time_us: f64,
+    /// What the rows add up to, in µs.
+    pub row_sum_us: f64,
+    /// Union of the intervals of all accounted events, in µs.
+    pub busy_time_us: f64,
+    /// Time in rows that both traces have, in µs. The three parts add up to `kernel_time_us`.
+    pub paired_us: f64,
+    /// Time in rows that only this trace has, in µs.
+    pub one_sided_us: f64,
+    /// Time whose launch is not in the trace, in µs.
+    pub unlinked_us: f64,
+}
+
+/// A note, with the side that it is about; `null` where it is about both.
+#[derive(Debug, Clone, Serialize)]
+pub struct SideNote {
+    /// `trace1`, `trace2` or `null`.
+    pub side: Option<&'static str>,
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+}
+
+/// All rows of one name at one lowest common node.
+#[derive(Debug, Clone, Serialize)]
+pub struct NameDifference {
+    /// Name of the rows.
+    pub name: String,
+    /// Name of the lowest common node above; empty where the op itself is that node.
+    pub below: String,
+    /// Number of rows.
+    pub row_count: u64,
+    /// Ops or launches of the baseline.
+    pub calls_trace1: u64,
+    /// Ops or launches of the candidate.
+    pub calls_trace2: u64,
+    /// Accounted events of the baseline.
+    pub events_trace1: u64,
+    /// Accounted events of the candidate.
+    pub events_trace2: u64,
+    /// Sum over the baseline, in µs.
+    pub kernel_time_trace1_us: f64,
+    /// Sum over the candidate, in µs.
+    pub kernel_time_trace2_us: f64,
+    /// Candidate − baseline, in µs.
+    pub difference_us: f64,
+    /// Candidate / baseline; `null` where undefined.
+    pub ratio: Option<f64>,
+}
+
+impl Summary {
+    /// What people call the side that a note is about.
+    pub fn side_of(&self, note: &SideNote) -> Option<&str> {
+        note.side.map(|side| match side == Side::Baseline.label() {
+            true => self.trace1.name.as_str(),
+            false => self.trace2.name.as_str(),
+        })
+    }
+}
+
+/// Summarises an analysis.
+pub fn summarise(analysis: &Analysis) -> Summary {
+    let account = analysis.account();
+    let checks = analysis.comparability();
+    let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
+    Summary {
+        schema_version: SCHEMA_VERSION,
+        tracetree_version: env!("CARGO_PKG_VERSION"),
+        measure: analysis.measure().label(),
+        trace1: side(Side::Baseline),
+        trace2: side(Side::Candidate),
+        difference_us: account.difference().as_micros(),
+        ratio: account.ratio(),
+        account_is_exact: account.is_exact(),
+        points_of_difference: analysis.diff().differences().len() as u64,
+        comparable: checks.is_comparable(),
+        verdict: verdict::summarise(analysis),
+        notes: notes(analysis, checks),
+        largest_differences: largest(analysis),
+    }
+}
+
+fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
+    let trace = analysis.tree(side).trace();
+    SideSummary {
+        name: analysis.side_name(side).to_owned(),
+        path: trace.source().to_owned(),
+        events: trace.total_events(),
+        devices: trace.header().devices.iter().map(|device| device.name.clone()).collect(),
+        accounted_events: totals.events,
+        kernel_time_us: totals.time.as_micros(),
+        row_sum_us: rows.as_micros(),
+        busy_time_us: totals.busy.as_micros(),
+        paired_us: totals.paired.as_micros(),
+        one_sided_us: totals.one_sided.as_micros(),
+        unlinked_us: totals.unlinked.as_micros(),
+    }
+}
+
+fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
+    let diff = analysis.diff();
+    let of_side = |side: Side| {
+        let tree = diff.tree(side);
+        tree.trace()
+            .notes()
+            .iter()
+            .chain(tree.notes())
+            .chain(&checks.sides[side])
+            .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
+    };
+    let of_both = diff
+        .notes()
+        .iter()
+        .chain(analysis.notes())
+        .chain(&checks.both)
+        .map(|note| SideNote { side: None, note: note.clone() });
+    Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
+}
+
+fn largest(analysis: &Analysis) -> Vec<NameDifference> {
+    let mut groups = largest_differences(analysis);
+    groups.truncate(LARGEST);
+    groups.into_iter().map(name_difference).collect()
+}
+
+fn name_difference(group: LargeDifference) -> NameDifference {
+    NameDifference {
+        ratio: group.time.ratio(),
+        difference_us: group.difference().as_micros(),
+        name: group.name,
+        below: group.below,
+        row_count: group.row_count,
+        calls_trace1: group.calls.baseline,
+        calls_trace2: group.calls.candidate,
+        events_trace1: group.events.baseline,
+        events_trace2: group.events.candidate,
+        kernel_time_trace1_us: group.time.baseline.as_micros(),
+        kernel_time_trace2_us: group.time.candidate.as_micros(),
+    }
+}
+
+pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    write_json(&summarise(analysis), out)
+}
+
+/// Writes a summary as `summary.json` holds it.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
+    write_json(summary, out)
+}

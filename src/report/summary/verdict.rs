@@ -1,0 +1,92 @@
+//! The verdicts of a comparison → what `summary.json` and the terminal show of them.
+
+use crate::analysis::{Analysis, Site};
+use crate::side::{PerSide, Side};
+use crate::trace::{Argument, Nanos};
+use serde::Serialize;
+
+/// How many changes are listed.
+const LARGEST: usize = 20;
+
+/// The verdict on the total, and the changes that the evidence supports.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictSummary {
+    /// `slower`, `faster`, `similar` or `within_noise`: all accounted time.
+    pub total: &'static str,
+    /// What the repeats are: `steps` or `calls`.
+    pub repeats: &'static str,
+    /// Number of steps of the baseline.
+    pub steps_trace1: u64,
+    /// Number of steps of the candidate.
+    pub steps_trace2: u64,
+    /// Probability of the rank test over steps; `null` with fewer than two on a side.
+    pub p: Option<f64>,
+    /// Differences per step below this many µs count as similar.
+    pub least_difference_us: f64,
+    /// Places of the program that changed: modules, and ops outside of all modules.
+    pub changes: u64,
+    /// The largest changes, each an op of such a place.
+    pub largest_changes: Vec<Change>,
+}
+
+/// An op of the program that changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Name of its rows.
+    pub name: String,
+    /// The module around it in the baseline; empty where there is none.
+    pub module_trace1: String,
+    /// The module around it in the candidate; empty where there is none.
+    pub module_trace2: String,
+    /// `Input Dims` in the baseline, else in the candidate.
+    pub input_shape: String,
+    /// `slower` or `faster`.
+    pub verdict: &'static str,
+    /// `same`, `changed` or `one_sided`: whether both sides did the same work.
+    pub work: &'static str,
+    /// Time in the baseline in µs.
+    pub kernel_us_trace1: f64,
+    /// Time in the candidate in µs.
+    pub kernel_us_trace2: f64,
+    /// Candidate − baseline, in µs.
+    pub difference_us: f64,
+    /// False discovery rate of the rank test; `null` where it was not asked.
+    pub q: Option<f64>,
+}
+
+pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
+    let verdicts = analysis.judged();
+    VerdictSummary {
+        total: verdicts.total.verdict.label(),
+        repeats: verdicts.repeats.label(),
+        steps_trace1: verdicts.steps.baseline as u64,
+        steps_trace2: verdicts.steps.candidate as u64,
+        p: verdicts.total.p,
+        least_difference_us: verdicts.least.as_micros(),
+        changes: verdicts.changed_places() as u64,
+        largest_changes: verdicts
+            .changes()
+            .take(LARGEST)
+            .map(|site| change(analysis, site))
+            .collect(),
+    }
+}
+
+fn change(analysis: &Analysis, site: &Site) -> Change {
+    let row = &analysis.rows()[site.first_row];
+    let shapes = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+    let shape = shapes.into_iter().find(|shape| !shape.is_empty());
+    let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);
+    Change {
+        name: site.name.clone(),
+        module_trace1: site.module.baseline.clone(),
+        module_trace2: site.module.candidate.clone(),
+        input_shape: shape.unwrap_or_default().to_owned(),
+        verdict: site.judgement.verdict.label(),
+        work: site.judgement.work.label(),
+        kernel_us_trace1: baseline,
+        kernel_us_trace2: candidate,
+        difference_us: (site.time.candidate - site.time.baseline).as_micros(),
+        q: site.judgement.q,
+    }
+}

@@ -1,0 +1,77 @@
+//! [`Analysis`] → one sentence: what happened to the time as a whole.
+
+use super::figures::{Unit, percent, times};
+use crate::analysis::Analysis;
+use crate::program::Measure;
+use crate::report::summary::VerdictSummary;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// `trace2 takes 1.32x the GPU time of trace1: 119.853 ms → 158.433 ms (+38.580 ms, +32.2 %)`.
+pub fn sentence(analysis: &Analysis) -> String {
+    let time = analysis.account().totals.map(|totals| totals.time);
+    let unit = Unit::fitting(time);
+    let (measure, label) = (measure_words(analysis.measure()), unit.label());
+    let difference = time.candidate - time.baseline;
+    if difference.0 == 0 {
+        return format!("both traces take {} {label} of {measure}", unit.show(time.baseline));
+    }
+    let figures = format!(
+        "{} {label} → {} {label} ({} {label}{})",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        unit.show_signed(difference),
+        match percent(difference, time.baseline) {
+            share if share.is_empty() => share,
+            share if difference.0 > 0 => format!(", +{share}"),
+            share => format!(", {share}"),
+        }
+    );
+    match analysis.account().ratio() {
+        Some(ratio) => {
+            let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
+            let steps = per_step(analysis, unit);
+            format!("{two} takes {ratio:.2}x the {measure} of {one}: {figures}{steps}")
+        }
+        None => format!("{measure}: {figures}"),
+    }
+}
+
+/// Totals of different numbers of steps do not compare: what they come to per step.
+fn per_step(analysis: &Analysis, unit: Unit) -> String {
+    let counts = PerSide::from_fn(|side| analysis.steps(side).len() as i64);
+    if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
+        return String::new();
+    }
+    let totals = analysis.account().totals.map(|totals| totals.time);
+    let time = PerSide::from_fn(|side| Nanos(totals[side].0 / counts[side]));
+    format!(
+        "; per step {} {label} → {} {label} ({})",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        times(time),
+        label = unit.label(),
+    )
+}
+
+fn measure_words(measure: Measure) -> &'static str {
+    match measure {
+        Measure::GpuTime => "GPU time",
+        Measure::HostSelfTime => "host self time of ops",
+    }
+}
+
+/// What the repeats say of it: `slower (3 and 3 steps, p 0.100); 12 places changed`.
+pub fn evidence(verdict: &VerdictSummary) -> String {
+    let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+    let places = match verdict.changes {
+        1 => "1 place changed".to_owned(),
+        changes => format!("{changes} places changed"),
+    };
+    let steps = match (verdict.steps_trace1, verdict.steps_trace2) {
+        (0, 0) => "no steps".to_owned(),
+        (1, 1) => "1 step each".to_owned(),
+        (one, two) => format!("{one} and {two} steps"),
+    };
+    format!("{} ({steps}{chance}); {places}", verdict.total.replace('_', " "))
+}

@@ -1,0 +1,100 @@
+//! The columns with the figures of a step or a phase, which two tables share.
+
+use super::table::{Column, ColumnType, Columns};
+use crate::analysis::{Analysis, Figures};
+use crate::side::{PerSide, Presence};
+use crate::trace::Nanos;
+
+const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+const RATE: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
+
+/// What gives the figures of a row.
+type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
+
+/// For each figure both sides and candidate − baseline.
+pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
+    Columns::new()
+        .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {
+            Presence::of(of(r).map(|figures| figures.events)).label().into()
+        })
+        .and(time("kernel_us", "sum of the durations of what was launched", of, |f| f.time))
+        .ratio("kernel_us_ratio", "candidate / baseline", move |_, r| {
+            of(r).map(|figures| figures.time).ratio().into()
+        })
+        .and(counts(of))
+        .and(time("wall_us", "busy + idle", of, Figures::wall))
+        .and(time("busy_us", "a moment counts for the row whose event covered it first", of, |f| f.busy))
+        .and(time("idle_us", "a gap counts for the row whose event ends it", of, |f| f.idle))
+        .and(time("copies_us", "part of `kernel_us`: copies and memsets", of, |f| f.copies))
+        .and(time("communication_us", "part of `kernel_us`: communication kernels", of, |f| f.communication))
+        .and(time(
+            "exposed_communication_us",
+            "communication while no kernel computes",
+            of,
+            |f| f.exposed_communication,
+        ))
+        .and(rate(
+            "kernel_us_per_step",
+            "`kernel_us` / number of steps: what to compare when the traces have different numbers of steps",
+            of,
+            Figures::time_per_step_us,
+        ))
+        .sides("tokens_*", (ColumnType::Whole, ""), "tokens of the batches, where the annotations tell them", move |_, r, side| {
+            of(r)[side].tokens.into()
+        })
+        .and(rate("kernel_us_per_token", "`kernel_us` / tokens", of, Figures::time_per_token_us))
+}
+
+fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
+    let launches = move |r: &R| of(r).map(|figures| figures.launches as i64);
+    Columns::new()
+        .sides(
+            "events_*",
+            (ColumnType::Whole, ""),
+            "accounted events",
+            move |_: &Analysis, r: &R, side| of(r)[side].events.into(),
+        )
+        .sides(
+            "launches_*",
+            (ColumnType::Whole, ""),
+            "calls that launched them",
+            move |_, r, side| of(r)[side].launches.into(),
+        )
+        .whole("launches_delta", "calls that launched them", move |_, r| {
+            let PerSide { baseline, candidate } = launches(r);
+            (candidate - baseline).into()
+        })
+}
+
+fn time<R: 'static>(
+    stem: &'static str,
+    meaning: &'static str,
+    of: Of<R>,
+    pick: fn(&Figures) -> Nanos,
+) -> Columns<Analysis, R> {
+    Columns::new()
+        .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, r: &R, side| {
+            pick(&of(r)[side]).into()
+        })
+        .micros_difference(format!("{stem}_delta"), meaning, move |_, r| {
+            of(r).map(|figures| pick(&figures)).difference().into()
+        })
+}
+
+fn rate<R: 'static>(
+    stem: &'static str,
+    meaning: &'static str,
+    of: Of<R>,
+    pick: fn(&Figures) -> Option<f64>,
+) -> Columns<Analysis, R> {
+    let delta =
+        Column::new(format!("{stem}_delta"), RATE.0, meaning, move |_: &Analysis, r: &R| {
+            let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
+            baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
+        });
+    Columns::new()
+        .sides(&format!("{stem}_*"), RATE, meaning, move |_: &Analysis, r: &R, side| {
+            pick(&of(r)[side]).into()
+        })
+        .column(delta.unit(RATE.1).difference())
+}

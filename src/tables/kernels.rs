@@ -1,0 +1,84 @@
+//! `kernels`: kernels under each op that launches them.
+
+use super::table::{Cell, ColumnType, Columns, Table};
+use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence};
+use crate::analysis::{Analysis, KernelRow, PythonStack, Tally};
+use serde::Serialize;
+use std::sync::Arc;
+
+type Row = Judged<KernelRow>;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    identity()
+        .and(counts_and_totals(tally))
+        .and(means(tally))
+        .and(spread())
+        .and(delta_and_ratio(tally))
+        .and(presence(tally))
+        .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r: &Row| {
+            r.verdict().into()
+        })
+        .sides(
+            "stacks_*",
+            (ColumnType::Json, ""),
+            "with `--stacks N`: up to N distinct Python stacks at launch, as a list of \
+             `{\"count\", \"frames\"}`, outermost frame first; else empty",
+            |a, r, side| stacks(&a.stacks(&r.group.tally.events)[side]),
+        )
+        .table(
+            (name, "event name, kind of work and launching op, most time of both traces first"),
+            analysis,
+            |analysis| tallies::judged(analysis, analysis.by_kernel(), |row| &row.tally),
+        )
+}
+
+fn identity() -> Columns<Analysis, Row> {
+    Columns::new()
+        .text(
+            "kernel",
+            "name of the GPU event (without GPU: of the op)",
+            |_: &Analysis, r: &Row| r.group.kernel.as_str().into(),
+        )
+        .word("category", "kind of work", |a, r| {
+            a.options().categories.name(r.group.category.id).into()
+        })
+        .word(
+            "category_source",
+            "what decided it: `event`, `op`, `autograd`, `module`, `kernel_name`, `none`",
+            |_, r| r.group.category.source.label().into(),
+        )
+        .text("cpu_op", "the nearest op above the launch; empty where there is none", |_, r| {
+            r.group.op.as_str().into()
+        })
+}
+
+fn spread() -> Columns<Analysis, Row> {
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    Columns::new()
+        .sides("min_us_*", TIME, "shortest time", |_: &Analysis, r: &Row, side| {
+            r.group.tally.min(side).into()
+        })
+        .sides("max_us_*", TIME, "longest time", |_, r, side| r.group.tally.max(side).into())
+        .sides("p50_us_*", (ColumnType::Decimal(3), "µs"), "median time", |_, r, side| {
+            r.group.tally.median_us(side).into()
+        })
+}
+
+#[derive(Serialize)]
+struct Stack<'s> {
+    count: u64,
+    frames: &'s [String],
+}
+
+fn stacks(stacks: &[PythonStack]) -> Cell<'static> {
+    if stacks.is_empty() {
+        return Cell::Empty;
+    }
+    let list: Vec<Stack<'_>> =
+        stacks.iter().map(|stack| Stack { count: stack.count, frames: &stack.frames }).collect();
+    Cell::Json(serde_json::to_string(&list).expect("stacks are text and counts"))
+}
+
+fn tally(row: &Row) -> &Tally {
+    &row.group.tally
+}

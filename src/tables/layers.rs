@@ -1,0 +1,72 @@
+//! `layers`: layers in each phase, and what stands around them.
+
+use super::table::{Cell, ColumnType, Columns, Table};
+use super::verdicts;
+use crate::analysis::{Analysis, LayerRow};
+use crate::side::Presence;
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    identity().and(times()).and(verdicts::columns(|row: &LayerRow| &row.judgement)).table(
+        (name, "layer and phase, and what stands before, between and behind the layers"),
+        analysis,
+        |analysis| Box::new(analysis.layer_rows(analysis.layer_pairs()).into_iter()),
+    )
+}
+
+fn identity() -> Columns<Analysis, LayerRow> {
+    Columns::new()
+        .text(
+            "stack",
+            "class of the layers, `a | b` where the sides differ; `graph_N` for the N-th distinct \
+             graph; empty outside of layers",
+            |a: &Analysis, r: &LayerRow| a.layer_pairs().stack_name(r.place).into(),
+        )
+        .word(
+            "place",
+            "`layer`; `pre`, `between`, `post`: before, between and behind the layers of a step; \
+             `(no layers)` for a trace without; `(launch not in trace)`",
+            |_, r| r.place.label().into(),
+        )
+        .sides("layer_*", (ColumnType::Whole, ""), "position in the stack, from 0", |_, r, side| {
+            r.place.layer(side).map(|id| id.layer).into()
+        })
+        .sides(
+            "instance_*",
+            (ColumnType::Text, ""),
+            "name of the module, or `graph_N.I`",
+            |a, r, side| match a.layer_pairs().instance(r.place, side) {
+                "" => Cell::Empty,
+                instance => instance.into(),
+            },
+        )
+        .word("phase", "phase in which the work was launched", |_, r| r.phase.label().into())
+        .word("presence", "which side has events in the row", |_, r| {
+            Presence::of(r.events).label().into()
+        })
+}
+
+fn times() -> Columns<Analysis, LayerRow> {
+    Columns::new()
+        .sides(
+            "kernels_*",
+            (ColumnType::Whole, ""),
+            "accounted events",
+            |_: &Analysis, r: &LayerRow, side| r.events[side].into(),
+        )
+        .sides(
+            "total_us_*",
+            (ColumnType::Time, "µs"),
+            "their time, over all steps",
+            |_, r, side| r.time[side].into(),
+        )
+        .micros_difference("delta_us", "candidate − baseline", |_, r| r.difference().into())
+        .ratio("ratio", "candidate / baseline", |_, r| r.ratio().into())
+        .sides(
+            "outlier_*",
+            (ColumnType::Flag, ""),
+            "`yes` where the time is more than 3.5 scaled median deviations (Iglewicz and Hoaglin \
+             1993) and 5 % away from the median of its stack and phase",
+            |_, r, side| r.outlier[side].into(),
+        )
+}

@@ -1,0 +1,160 @@
+//! [`Analysis`] → tables: a file for each, every column with its name, unit, type and meaning.
+//!
+//! Tables are values ([`Table`]). CSV files, the workbook and the documentation of the columns are
+//! written from them and know none of them by name.
+
+mod arguments;
+mod categories;
+mod figures;
+mod fusion;
+mod kernel_events;
+mod kernels;
+mod layer_ops;
+mod layers;
+mod names;
+mod phases;
+mod rows;
+mod same_kernels;
+mod steps;
+pub(crate) mod table;
+mod tallies;
+mod uid_map;
+mod unique_args;
+mod verdicts;
+
+pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
+
+use crate::analysis::Analysis;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The tables of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TableKind {
+    /// `diff_stats`.
+    Rows,
+    /// `diff_stats_unique_args_summary`.
+    UniqueArgs,
+    /// `diff_stats_names_summary`.
+    Names,
+    /// `diff_stats_kernels`.
+    KernelEvents,
+    /// `categories`.
+    Categories,
+    /// `kernels`.
+    Kernels,
+    /// `same_kernels`.
+    SameKernels,
+    /// `fusion`.
+    Fusion,
+    /// `uid_map`.
+    UidMap,
+    /// `steps`.
+    Steps,
+    /// `phases`.
+    Phases,
+    /// `layers`.
+    Layers,
+    /// `layer_ops`.
+    LayerOps,
+    /// `verdicts`.
+    Verdicts,
+}
+
+impl TableKind {
+    /// All tables, in the order of the documentation.
+    pub const ALL: [TableKind; 14] = [
+        TableKind::Rows,
+        TableKind::UniqueArgs,
+        TableKind::Names,
+        TableKind::KernelEvents,
+        TableKind::Categories,
+        TableKind::Kernels,
+        TableKind::SameKernels,
+        TableKind::Fusion,
+        TableKind::UidMap,
+        TableKind::Steps,
+        TableKind::Phases,
+        TableKind::Layers,
+        TableKind::LayerOps,
+        TableKind::Verdicts,
+    ];
+
+    /// Name of the table: that of its CSV file without the ending.
+    pub fn name(self) -> &'static str {
+        match self {
+            TableKind::Rows => "diff_stats",
+            TableKind::UniqueArgs => "diff_stats_unique_args_summary",
+            TableKind::Names => "diff_stats_names_summary",
+            TableKind::KernelEvents => "diff_stats_kernels",
+            TableKind::Categories => "categories",
+            TableKind::Kernels => "kernels",
+            TableKind::SameKernels => "same_kernels",
+            TableKind::Fusion => "fusion",
+            TableKind::UidMap => "uid_map",
+            TableKind::Steps => "steps",
+            TableKind::Phases => "phases",
+            TableKind::Layers => "layers",
+            TableKind::LayerOps => "layer_ops",
+            TableKind::Verdicts => "verdicts",
+        }
+    }
+
+    /// The table of this kind.
+    ///
+    /// ```
+    /// use tracetree::tables::TableKind;
+    /// use tracetree::{Comparison, ComparisonOptions};
+    ///
+    /// let comparison = Comparison::open(
+    ///     "examples/traces/resnet.rocm.json.gz",
+    ///     "examples/traces/resnet.cuda.json.gz",
+    ///     &ComparisonOptions::default(),
+    /// )?;
+    /// let table = TableKind::Names.of(comparison.analysis());
+    /// let columns: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+    /// assert_eq!(columns[..2], ["name", "row_count"]);
+    /// # Ok::<(), tracetree::Error>(())
+    /// ```
+    pub fn of(self, analysis: &Arc<Analysis>) -> Table {
+        let analysis = analysis.clone();
+        match self {
+            TableKind::Rows => rows::table(self.name(), analysis),
+            TableKind::UniqueArgs => unique_args::table(self.name(), analysis),
+            TableKind::Names => names::table(self.name(), analysis),
+            TableKind::KernelEvents => kernel_events::table(self.name(), analysis),
+            TableKind::Categories => categories::table(self.name(), analysis),
+            TableKind::Kernels => kernels::table(self.name(), analysis),
+            TableKind::SameKernels => same_kernels::table(self.name(), analysis),
+            TableKind::Fusion => fusion::table(self.name(), analysis),
+            TableKind::UidMap => uid_map::table(self.name(), analysis),
+            TableKind::Steps => steps::table(self.name(), analysis),
+            TableKind::Phases => phases::table(self.name(), analysis),
+            TableKind::Layers => layers::table(self.name(), analysis),
+            TableKind::LayerOps => layer_ops::table(self.name(), analysis),
+            TableKind::Verdicts => verdicts::table(self.name(), analysis),
+        }
+    }
+}
+
+impl fmt::Display for TableKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TableKind {
+    type Err = crate::Error;
+
+    /// Reads the name of a table.
+    fn from_str(name: &str) -> Result<TableKind, crate::Error> {
+        TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let known = TableKind::ALL.map(TableKind::name).join(", ");
+            let message = format!("`{name}` is no table");
+            crate::Error::new(crate::ErrorKind::Usage, name, message)
+                .remedy(format!("known are {known}"))
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! `phases`: the phases that either trace has.
+
+use super::table::{ColumnType, Columns, Table};
+use super::{figures, verdicts};
+use crate::analysis::{Analysis, PhaseRow};
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .word("phase", "the phase", |_: &Analysis, r: &PhaseRow| r.phase.label().into())
+        .sides("steps_*", (ColumnType::Whole, ""), "number of steps in the trace", |_, r, side| {
+            r.figures[side].steps.into()
+        })
+        .and(figures::columns(|row| &row.figures))
+        .and(verdicts::columns(|row| &row.judgement))
+        .table((name, "phase that either trace has"), analysis, |analysis| {
+            Box::new(analysis.phase_rows().into_iter())
+        })
+}

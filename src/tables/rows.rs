@@ -1,0 +1,123 @@
+//! `diff_stats`: the account, a row for each of its rows.
+
+use super::arguments;
+use super::table::{Cell, Column, ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Row};
+use crate::side::Side;
+use std::sync::Arc;
+
+/// Position of a row of the account.
+struct Position(usize);
+
+impl Position {
+    fn row<'c>(&self, analysis: &'c Analysis) -> &'c Row {
+        &analysis.rows()[self.0]
+    }
+}
+
+type Rows = Columns<Analysis, Position>;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    identity().and(times()).and(places()).table(
+        (name, "row of the account, in the order of the merged tree, unlinked GPU events last"),
+        analysis,
+        |analysis| Box::new((0..analysis.rows().len()).map(Position)),
+    )
+}
+
+fn identity() -> Rows {
+    Columns::new()
+        .text(
+            "name",
+            "the lowest common op; `a | b` where the outermost op was renamed, or an alias makes two \
+             names one; the launch API where no op is above; `(launch not in trace)`",
+            |a: &Analysis, r: &Position| a.row_name(r.row(a)).into(),
+        )
+        .and(arguments::columns(|a: &Analysis, r: &Position, argument, side| {
+            a.argument_text(r.row(a), argument, side).into()
+        }))
+}
+
+fn times() -> Rows {
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    Columns::new()
+        .sides(
+            "kernel_time_*",
+            TIME,
+            "sum of the durations of its GPU events",
+            |a: &Analysis, r: &Position, side| r.row(a).time[side].into(),
+        )
+        .sides("kernel_names_*", (ColumnType::Names, ""), "their names, by start", |a, r, side| {
+            Cell::Names(a.event_names(r.row(a), side))
+        })
+        .sides(
+            "busy_time_*",
+            TIME,
+            "union of their intervals: less than the sum where they overlap",
+            |a, r, side| r.row(a).busy[side].into(),
+        )
+        .sides("host_time_*", TIME, "duration of the op or launch on the host", |a, r, side| {
+            r.row(a).host_time[side].into()
+        })
+        .sides(
+            "host_self_time_*",
+            TIME,
+            "the same without the host calls directly below",
+            |a, r, side| r.row(a).host_self_time[side].into(),
+        )
+        .micros_difference("diff", "`kernel_time_trace2` − `kernel_time_trace1`", |a, r| {
+            r.row(a).difference().into()
+        })
+        .ratio(
+            "ratio",
+            "`kernel_time_trace2` / `kernel_time_trace1`; empty where one of them is 0",
+            |a, r| r.row(a).ratio().into(),
+        )
+}
+
+fn places() -> Rows {
+    Columns::new()
+        .word(
+            "presence",
+            "`both`, `trace1_only`, `trace2_only`: which side has GPU events in the row",
+            |a: &Analysis, r: &Position| r.row(a).presence().label().into(),
+        )
+        .word(
+            "category",
+            "kind of work, see `categories.csv`; that with the most time where the row holds several",
+            |a, r| a.row_category(r.row(a)).into(),
+        )
+        .whole(
+            "step",
+            "position of the step that launched it, from 0, as in `steps.csv`; that of the baseline \
+             where it has one; empty outside of steps",
+            |a, r| a.step_of(r.row(a)).map(|step| step.0).into(),
+        )
+        .text("nn_module", "innermost `nn.Module` around the op, with its instance number", |a, r| {
+            a.module_of(r.row(a)).into()
+        })
+        .text(
+            "lowest_common_ancestor_name",
+            "the op itself where it is common; else the nearest common call above",
+            |a, r| a.lowest_common_name(r.row(a)).into(),
+        )
+        .whole(
+            "lowest_common_ancestor_id",
+            "its node in the merged tree; rows with one id can be read together",
+            |a, r| r.row(a).lowest_common.map(|id| id.index()).into(),
+        )
+        .column(uid("uid1", Side::Baseline))
+        .column(uid("uid2", Side::Candidate))
+        .whole("row_id", "position of the row, from 0", |_, r| r.0.into())
+}
+
+/// The uid of the op or launch that a row stands for.
+fn uid(name: &str, side: Side) -> Column<Analysis, Position> {
+    const MEANING: &str = "the op or launch in each trace";
+    let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Position| {
+        let tree = a.tree(side);
+        let event = r.row(a).calls[side].and_then(|call| tree.event(call));
+        event.map(|event| tree.trace().uid(event).0).into()
+    });
+    column.side(side)
+}

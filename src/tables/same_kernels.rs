@@ -1,0 +1,65 @@
+//! `same_kernels`: kernels that both sides run under paired ops, and all other events in one row.
+
+use super::table::{ColumnType, Columns, Table};
+use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence};
+use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
+use std::sync::Arc;
+
+/// Stands for all events that have no namesake under the partner of their op.
+const OTHERS: &str = "(other kernels)";
+
+type Row = Judged<SameKernelRow>;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::new()
+        .text("kernel", "name of the kernel; `(other kernels)` holds everything else", |_: &Analysis, r: &Row| {
+            r.group.kernel.as_str().into()
+        })
+        .text("cpu_op", "the pair of ops (`a | b` where it was renamed), or the launch API", |_, r| {
+            r.group.op.as_str().into()
+        })
+        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the two ops", |_, r, side| {
+            r.group.shapes[side].as_str().into()
+        })
+        .and(counts_and_totals(tally))
+        .and(means(tally))
+        .and(delta_and_ratio(tally))
+        .ratio(
+            "mean_ratio",
+            "candidate / baseline of the mean times: the speed of the same code, whatever the counts",
+            |_, r| r.group.tally.mean_ratio().into(),
+        )
+        .and(presence(tally))
+        .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .table(
+            (name, "op, kernel and shapes, most time of both traces first; the others last"),
+            analysis,
+            |analysis| Box::new(rows(analysis).into_iter()),
+        )
+}
+
+fn rows(analysis: &Analysis) -> Vec<Row> {
+    let same = analysis.same_kernels();
+    let judgements = analysis.judge_tallies(&same.tallies().collect::<Vec<_>>());
+    let SameKernels { rows, others } = same;
+    let mut all: Vec<Row> = rows
+        .into_iter()
+        .zip(judgements)
+        .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
+        .collect();
+    if !others.is_empty() {
+        // Not the same code, so that there is nothing to judge.
+        let group = SameKernelRow {
+            op: String::new(),
+            kernel: OTHERS.to_owned(),
+            shapes: Default::default(),
+            tally: others,
+        };
+        all.push(Judged { group, judgement: None });
+    }
+    all
+}
+
+fn tally(row: &Row) -> &Tally {
+    &row.group.tally
+}

@@ -1,0 +1,84 @@
+//! The columns of tables whose rows are groups of events, which they share.
+
+use super::table::{ColumnType, Columns};
+use crate::analysis::{Analysis, Judgement, Tally};
+
+/// A group of accounted events with its verdict.
+pub(super) struct Judged<T> {
+    /// The group.
+    pub(super) group: T,
+    /// What the repeats say; `None` where there is nothing to judge.
+    pub(super) judgement: Option<Judgement>,
+}
+
+impl<T> Judged<T> {
+    /// `slower`, … ; nothing where there is nothing to judge.
+    pub(super) fn verdict(&self) -> Option<&'static str> {
+        self.judgement.map(|judgement| judgement.verdict.label())
+    }
+}
+
+/// Groups with their verdicts, all judged at once: together they hold every accounted event.
+pub(super) fn judged<T>(
+    analysis: &Analysis,
+    groups: Vec<T>,
+    tally: impl Fn(&T) -> &Tally,
+) -> Box<dyn Iterator<Item = Judged<T>>>
+where
+    T: 'static,
+{
+    let tallies: Vec<&Tally> = groups.iter().map(tally).collect();
+    let judgements = analysis.judge_tallies(&tallies);
+    let pairs = groups.into_iter().zip(judgements);
+    Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
+}
+
+/// Counts and totals of each side.
+pub(super) fn counts_and_totals<R: 'static>(
+    tally: for<'c> fn(&'c R) -> &'c Tally,
+) -> Columns<Analysis, R> {
+    Columns::new()
+        .sides("count_*", (ColumnType::Whole, ""), "events", move |_: &Analysis, r: &R, side| {
+            tally(r).count(side).into()
+        })
+        .sides("total_us_*", (ColumnType::Time, "µs"), "sum of their times", move |_, r, side| {
+            tally(r).total(side).into()
+        })
+}
+
+/// Means of each side.
+pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
+    const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
+    Columns::new().sides(
+        "mean_us_*",
+        MEAN,
+        "mean time; empty without events",
+        move |_: &Analysis, r: &R, side| tally(r).mean_us(side).into(),
+    )
+}
+
+/// Difference and ratio of the totals.
+pub(super) fn delta_and_ratio<R: 'static>(
+    tally: for<'c> fn(&'c R) -> &'c Tally,
+) -> Columns<Analysis, R> {
+    Columns::new()
+        .micros_difference(
+            "delta_us",
+            "candidate − baseline of the totals",
+            move |_: &Analysis, r: &R| tally(r).difference().into(),
+        )
+        .ratio(
+            "ratio",
+            "candidate / baseline of the totals; empty where one is zero",
+            move |_, r| tally(r).ratio().into(),
+        )
+}
+
+/// Which side has events.
+pub(super) fn presence<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
+    Columns::new().word(
+        "presence",
+        "`both`, `trace1_only`, `trace2_only`",
+        move |_: &Analysis, r: &R| tally(r).presence().label().into(),
+    )
+}

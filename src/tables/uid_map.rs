@@ -1,0 +1,30 @@
+//! `uid_map`: every event of both trees exactly once, with its partner.
+
+use super::table::{Column, ColumnType, Columns, Table};
+use crate::analysis::Analysis;
+use crate::diff::UidPair;
+use crate::side::Side;
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    const MEANING: &str = "the event in each trace; -1 where it has no partner";
+    let uid1 = Column::new("uid1", ColumnType::Uid, MEANING, |_: &Analysis, pair: &UidPair| {
+        pair.baseline.map(|uid| uid.0).into()
+    });
+    let uid2 = Column::new("uid2", ColumnType::Uid, MEANING, |_: &Analysis, pair: &UidPair| {
+        pair.candidate.map(|uid| uid.0).into()
+    });
+    Columns::new()
+        .column(uid1.side(Side::Baseline))
+        .column(uid2.side(Side::Candidate))
+        .word(
+            "relation",
+            "`same`, `renamed`, `moved`, `trace1_only`, `trace2_only`",
+            |_, pair| pair.relation.label().into(),
+        )
+        .table(
+            (name, "event of the two trees: those of the baseline by uid, then those of the candidate alone"),
+            analysis,
+            |analysis| Box::new(analysis.diff().uid_map()),
+        )
+}

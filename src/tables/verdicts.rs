@@ -1,0 +1,115 @@
+//! `verdicts`: places of the program, with the verdict on each and the evidence.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Judgement, Site};
+use crate::trace::Argument;
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    identity().and(times()).and(evidence()).and(place()).table(
+        (name, "op, arguments and module, largest difference first"),
+        analysis,
+        |analysis| Box::new(analysis.judged().sites.clone().into_iter()),
+    )
+}
+
+/// The columns `verdict`, `p` and `q` of other tables.
+pub(super) fn columns<R: 'static>(
+    judgement: for<'c> fn(&'c R) -> &'c Judgement,
+) -> Columns<Analysis, R> {
+    Columns::new()
+        .word("verdict", "what the repeats say, see `verdicts.csv`", move |_: &Analysis, r: &R| {
+            judgement(r).verdict.label().into()
+        })
+        .and(chances(judgement))
+}
+
+fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns<Analysis, R> {
+    Columns::new()
+        .decimal(
+            "p",
+            (4, ""),
+            "two-sided Mann–Whitney test; empty where it was not asked: single repeats, one-sided \
+             work, less time than the threshold",
+            move |_: &Analysis, r: &R| judgement(r).p.into(),
+        )
+        .decimal(
+            "q",
+            (4, ""),
+            "`p` corrected after Benjamini and Hochberg for all tests of the table",
+            move |_, r| judgement(r).q.into(),
+        )
+}
+
+fn identity() -> Columns<Analysis, Site> {
+    Columns::new()
+        .text("name", "the op", |_: &Analysis, s: &Site| s.name.as_str().into())
+        .sides(
+            "module_*",
+            (ColumnType::Text, ""),
+            "the innermost module around it or its forward op; its class where calls are the repeats",
+            |_, s, side| s.module[side].as_str().into(),
+        )
+        .sides("input_shape_*", (ColumnType::Text, ""), "its shapes", |a, s, side| {
+            a.argument_text(&a.rows()[s.first_row], Argument::Shape, side).into()
+        })
+        .whole("row_count", "rows", |_, s| s.row_count.into())
+}
+
+fn times() -> Columns<Analysis, Site> {
+    Columns::new()
+        .sides(
+            "kernel_us_*",
+            (ColumnType::Time, "µs"),
+            "time of its rows",
+            |_: &Analysis, s: &Site, side| s.time[side].into(),
+        )
+        .micros_difference("delta_us", "candidate − baseline", |_, s| s.time.difference().into())
+        .ratio("ratio", "candidate / baseline", |_, s| s.time.ratio().into())
+}
+
+fn evidence() -> Columns<Analysis, Site> {
+    const NUMBER: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
+    Columns::new()
+        .word(
+            "verdict",
+            "`slower`, `faster`, `similar`, `within_noise`",
+            |_: &Analysis, s: &Site| s.judgement.verdict.label().into(),
+        )
+        .word("work", "`same`; `changed`: other arguments or kernels; `one_sided`", |_, s| {
+            s.judgement.work.label().into()
+        })
+        .word("repeats", "`steps` where both traces have at least two, else `calls`", |a, _| {
+            a.judged().repeats.label().into()
+        })
+        .sides("repeats_*", (ColumnType::Whole, ""), "how many", |_, s, side| {
+            s.judgement.repeats[side].into()
+        })
+        .sides("median_us_*", NUMBER, "median over the repeats", |_, s, side| {
+            s.judgement.median_us[side].into()
+        })
+        .sides(
+            "deviation_us_*",
+            NUMBER,
+            "the median distance from it, scaled to a standard deviation",
+            |_, s, side| s.judgement.deviation_us[side].into(),
+        )
+        .decimal(
+            "shift_us",
+            (3, "µs"),
+            "Hodges–Lehmann estimate: the median of all differences between a repeat of trace2 and \
+             one of trace1",
+            |_, s| s.judgement.shift_us.into(),
+        )
+        .and(chances(|site| &site.judgement))
+}
+
+fn place() -> Columns<Analysis, Site> {
+    Columns::new()
+        .whole("first_row_id", "`row_id` of its first row", |_: &Analysis, s: &Site| {
+            s.first_row.into()
+        })
+        .text("lowest_common_ancestor_name", "that of the first row", |a, s| {
+            a.lowest_common_name(&a.rows()[s.first_row]).into()
+        })
+}
