@@ -33,7 +33,9 @@ const SHAPES: [Shape; 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let times: usize = std::env::args().nth(1).map_or(Ok(1), |text| text.parse())?;
-    println!("| shape | size | align ms | twice | align ms | four times | align ms | events of each |");
+    println!(
+        "| shape | size | align ms | twice | align ms | four times | align ms | events of each |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (name, smallest, shape) in SHAPES {
         let mut row = format!("| {name} |");
@@ -50,9 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Events of the baseline, and the seconds that aligning takes.
 fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
-    let read = |side: Side| {
-        Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default())
-    };
+    let read =
+        |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());
     let traces = PerSide::new(read(Side::Baseline)?, read(Side::Candidate)?);
     let events = traces.baseline.len();
     let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
@@ -79,7 +80,13 @@ impl Writer {
         self.text
     }
 
-    fn event(&mut self, category: &str, name: &str, (start, length): (usize, usize), thread: usize) {
+    fn event(
+        &mut self,
+        category: &str,
+        name: &str,
+        (start, length): (usize, usize),
+        thread: usize,
+    ) {
         let separator = if self.events > 0 { "," } else { "" };
         let id = self.events - usize::from(category == "kernel");
         write!(

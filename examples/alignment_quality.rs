@@ -23,7 +23,8 @@ use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
 
-const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE]";
+const USAGE: &str =
+    "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE]";
 
 /// What to measure.
 #[derive(Debug, Default)]
@@ -90,7 +91,9 @@ fn print_table(
         for &mode in Mode::of(recording) {
             let trial = Trial::run(recording, change, mode, seed).map_err(Error::other)?;
             let scores = trial.as_ref().map(Trial::scores);
-            if request.below < f64::MAX && scores.is_none_or(|scores| lowest(&scores) >= request.below) {
+            if request.below < f64::MAX
+                && scores.is_none_or(|scores| lowest(&scores) >= request.below)
+            {
                 continue;
             }
             print_row(out, change, mode, scores)?;

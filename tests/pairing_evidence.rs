@@ -187,11 +187,11 @@ fn a_step_that_is_gone_is_a_whole_one() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
             // What stands before the first step pulls the hole away from where steps begin.
-            t.op(shaped("aten::mul", 3), |t| t.kernel("mul", 5.0));
+            t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
                     for name in ["aten::add", "aten::relu", "aten::mul"] {
-                        t.op(shaped(name, 3), |t| t.kernel(name, 5.0));
+                        t.op(shaped(name, 3), |t| t.kernel("k", 5.0));
                     }
                 });
             }

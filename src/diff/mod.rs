@@ -135,7 +135,10 @@ impl TraceDiff {
             "THREADS_CUT",
             pairing.cut_threads,
             "leave threads out that do not matter",
-            || "threads were too many to hold each against every other one; some may be unpaired".to_owned(),
+            || {
+                "threads were too many to hold each against every other one; some may be unpaired"
+                    .to_owned()
+            },
         );
         TraceDiff {
             programs,

@@ -70,7 +70,8 @@ pub(super) fn without_one_sided<'a>(
         let mut hidden = Vec::new();
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
-            let theirs = other.map_or(anywhere[side.other()], |root| recorded_of[side.other()][root]);
+            let theirs =
+                other.map_or(anywhere[side.other()], |root| recorded_of[side.other()][root]);
             let one_sided = Optional::ALL.map(|kind| mine[kind as usize] && !theirs[kind as usize]);
             if one_sided.contains(&true) {
                 hidden.resize(outlines[side].len(), false);

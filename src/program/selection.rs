@@ -103,8 +103,7 @@ impl Selection {
             let start = trace.start(event);
             let next = steps.spans().partition_point(|step| step.start <= start);
             let at = next.checked_sub(1).filter(|&at| start < steps.spans()[at].end);
-            self.steps
-                .is_none_or(|range| at.is_some_and(|at| range.contains(StepId(at as u32))))
+            self.steps.is_none_or(|range| at.is_some_and(|at| range.contains(StepId(at as u32))))
         };
         Ok(trace.select(|event| match tree.call_of(event) {
             Some(_) => keep[event.index()],

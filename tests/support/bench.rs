@@ -96,7 +96,8 @@ impl Trial {
         let wrong = self.map.iter().filter_map(|&(one, two)| {
             let one = one?;
             let right = self.truth.partner(one);
-            let is_right = two.map_or(right.is_none(), |two| self.truth.allows(&classes, (one, two)));
+            let is_right =
+                two.map_or(right.is_none(), |two| self.truth.allows(&classes, (one, two)));
             (!is_right).then(|| {
                 let name = |uid: Option<u32>| uid.map_or_else(|| "nothing".to_owned(), candidate);
                 format!(

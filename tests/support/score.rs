@@ -258,7 +258,9 @@ fn likeness(event: &Event) -> u64 {
 /// The name without addresses and without the instance number of a module.
 fn without_instances(name: &str) -> String {
     match name.strip_prefix("nn.Module: ").and_then(|module| module.rsplit_once('_')) {
-        Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => class.to_owned(),
+        Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            class.to_owned()
+        }
         Some(_) | None => without_addresses(name),
     }
 }

@@ -126,9 +126,9 @@ impl<'b> Gap<'_, 'b> {
             let near = self.near(Side::Baseline, at);
             from = from.max(works.candidate.partition_point(|&at| at < near.start));
             let others = works.candidate[from..].iter().take_while(|&&at| near.contains(&at));
-            let next = others.enumerate().find(|&(_, &position)| {
-                self.is_variant(a, self.runs.candidate[position], as_many)
-            });
+            let next = others
+                .enumerate()
+                .find(|&(_, &position)| self.is_variant(a, self.runs.candidate[position], as_many));
             if let Some((offset, &position)) = next {
                 found.push((a, self.runs.candidate[position]));
                 from += offset + 1;
@@ -232,7 +232,8 @@ impl<'b> Gap<'_, 'b> {
     /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
     /// where nothing else is known of them, or all below is renamed, too.
     fn is_in_row_of_variants(&mut self, a: u32, b: u32) -> bool {
-        let keys = (self.outlines.baseline.keys[a as usize], self.outlines.candidate.keys[b as usize]);
+        let keys =
+            (self.outlines.baseline.keys[a as usize], self.outlines.candidate.keys[b as usize]);
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(keys.0, keys.1)
     }

@@ -22,8 +22,8 @@ use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
 use super::{NONE, Relation};
-use crate::side::{PerSide, Side};
 use crate::program::Program;
+use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use moves::Likeness;
 use rustc_hash::FxHashMap;
@@ -141,9 +141,9 @@ impl<'a, 't> Aligner<'a> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let identical = x.exact[a as usize] == y.exact[b as usize]
             && x.size(a) == y.size(b)
-            && x.subtree(a).zip(y.subtree(b)).all(|(i, j)| {
-                x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j)
-            });
+            && x.subtree(a)
+                .zip(y.subtree(b))
+                .all(|(i, j)| x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j));
         if identical {
             for (i, j) in x.subtree(a).zip(y.subtree(b)).skip(1) {
                 self.link(i, j, Relation::Same);
@@ -205,10 +205,8 @@ impl<'a, 't> Aligner<'a> {
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
-        let (firm, unlike): (Vec<_>, Vec<_>) = pairs
-            .collect::<Vec<_>>()
-            .into_iter()
-            .partition(|&(a, b)| self.is_equal(a, b));
+        let (firm, unlike): (Vec<_>, Vec<_>) =
+            pairs.collect::<Vec<_>>().into_iter().partition(|&(a, b)| self.is_equal(a, b));
         for (a, b) in firm {
             self.pair_in_place(a, b);
         }
@@ -332,7 +330,10 @@ impl<'a, 't> Aligner<'a> {
         let tree = self.trees[side];
         let duration = |call: u32| {
             let below = tree.children(CallId(call));
-            below.filter(|&below| tree.kind(below) == CallKind::Gpu).map(|gpu| tree.duration(gpu)).max()
+            below
+                .filter(|&below| tree.kind(below) == CallKind::Gpu)
+                .map(|gpu| tree.duration(gpu))
+                .max()
         };
         let longest = launches.iter().copied().max_by_key(|&call| (duration(call), Reverse(call)));
         longest.into_iter().collect()

@@ -9,7 +9,9 @@
 
 use super::Aligner;
 use super::score::is_one_inside_other;
-use super::weights::{BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, UNMISTAKABLE};
+use super::weights::{
+    BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, UNMISTAKABLE,
+};
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -52,8 +54,7 @@ impl Aligner<'_> {
         if likeness == Likeness::Beside {
             lost = self.without_wrapped(&lost);
         }
-        let shape_of =
-            |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
+        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         match likeness {
             Likeness::Beside => {
                 self.pair_by(&lost, BESIDE, exact_of);
@@ -104,15 +105,15 @@ impl Aligner<'_> {
         };
         let lost = PerSide::from_fn(|side| {
             let roots = outlines[side].roots().into_iter();
-            let free: Vec<u32> = roots.flat_map(|root| self.entirely_free_below(side, root)).collect();
+            let free: Vec<u32> =
+                roots.flat_map(|root| self.entirely_free_below(side, root)).collect();
             self.lost(side, &free, large)
         });
         if lost.baseline.is_empty() || lost.candidate.is_empty() {
             return;
         }
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
-        let shape_of =
-            |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
+        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -154,7 +155,8 @@ impl Aligner<'_> {
             let outline = self.outlines[side];
             let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
             let below = below.take(LOOKED_INTO);
-            let hashes = below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
+            let hashes =
+                below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
             let (exact, shapes): (FxHashSet<u64>, FxHashSet<u64>) = hashes.unzip();
             let beside = free[side].iter().map(|&call| outline.exact[call as usize]);
             (exact, shapes, beside.collect::<FxHashSet<u64>>())
@@ -222,7 +224,8 @@ impl Aligner<'_> {
             }
         }
         let counts = PerSide::from_fn(|side| {
-            let calls = only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
+            let calls =
+                only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
             let tokens: FxHashMap<u64, u32> =
                 calls.map(|call| (token(self, side, call), 0)).collect();
             self.count_in_scope(side, tokens, &token)

@@ -135,7 +135,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn name_bonus(&self, a: u32, b: u32) -> i64 {
-        let same = self.programs.baseline.tree().name(CallId(a)) == self.programs.candidate.tree().name(CallId(b));
+        let same = self.programs.baseline.tree().name(CallId(a))
+            == self.programs.candidate.tree().name(CallId(b));
         if same { NAME } else { 0 }
     }
 

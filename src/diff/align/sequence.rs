@@ -16,7 +16,9 @@
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
 use super::slide;
-use super::weights::{BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS};
+use super::weights::{
+    BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
+};
 use crate::side::Side;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -87,7 +89,8 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
                 (path, corridor.cut_blocks)
             });
             // Of equal ones the first: its tokens are the more telling ones.
-            let heaviest = paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
+            let heaviest =
+                paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
             let (path, cut_blocks) = heaviest.unwrap_or_default();
             aligned.cut_blocks = cut_blocks;
             path.pairs

@@ -8,7 +8,7 @@
 //! are paired in order, and the others look at those with which they share their rarest tokens.
 
 use super::Aligner;
-use super::weights::{FOREIGN, RESCUED, THREADS_BESIDE, THREADS_LIKE, THREAD_PAIRS};
+use super::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
 use crate::diff::bags::Bags;
 use crate::diff::keys::Key;
 use crate::diff::outline::{Outline, Token};
@@ -107,7 +107,8 @@ impl Roots {
         });
         let taken: FxHashSet<u32> = pairs.iter().map(|&(_, b)| b).collect();
         self.of.candidate.retain(|root| !taken.contains(&root.call));
-        let left = if self.are_many() { self.of.baseline.len() + self.of.candidate.len() } else { 0 };
+        let left =
+            if self.are_many() { self.of.baseline.len() + self.of.candidate.len() } else { 0 };
         (pairs, left as u64)
     }
 
@@ -237,7 +238,8 @@ impl Aligner<'_> {
         free.sort_by_key(|root| (Reverse(outlines[side].weight(root.call)), root.call));
         let mut left = RESCUED * (outlines.baseline.len() + outlines.candidate.len());
         for (done, &root) in free.iter().enumerate() {
-            let Some(theirs) = self.best_left_over(side, root, &roots[side.other()], &mut left) else {
+            let Some(theirs) = self.best_left_over(side, root, &roots[side.other()], &mut left)
+            else {
                 if left == 0 {
                     self.pairing.cut_threads += (free.len() - done) as u64;
                     break;

@@ -38,18 +38,17 @@ struct Name {
 }
 
 impl Words {
-    pub(in crate::diff) fn new(
-        trees: PerSide<&CallTree>,
-        outlines: PerSide<&Outline<'_>>,
-    ) -> Self {
-        let mut words = Words { words: Vec::new(), names_with: Vec::new(), names: FxHashMap::default() };
+    pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
+        let mut words =
+            Words { words: Vec::new(), names_with: Vec::new(), names: FxHashMap::default() };
         let mut ids = FxHashMap::default();
         let mut seen: FxHashSet<Key> = FxHashSet::default();
         for side in Side::BOTH {
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
                 if tells && seen.insert(key) {
-                    let (kind, name) = (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
+                    let (kind, name) =
+                        (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
                     let name = words.take_apart(kind, name, &mut ids);
                     words.names.insert(key, name);
                 }
@@ -60,11 +59,13 @@ impl Words {
 
     fn take_apart(&mut self, kind: CallKind, name: &str, ids: &mut FxHashMap<String, u32>) -> Name {
         let part = telling_part(kind, name);
-        let mut id = |word: String| *ids.entry(word).or_insert_with_key(|word| {
-            self.words.push(word.clone());
-            self.names_with.push(0);
-            self.words.len() as u32 - 1
-        });
+        let mut id = |word: String| {
+            *ids.entry(word).or_insert_with_key(|word| {
+                self.words.push(word.clone());
+                self.names_with.push(0);
+                self.words.len() as u32 - 1
+            })
+        };
         let mut words: Vec<u32> = long_words(part).map(&mut id).collect();
         words.sort_unstable();
         words.dedup();
@@ -80,7 +81,8 @@ impl Words {
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
         let none = const { &Name { words: Vec::new(), stem: None, code: None, generated: false } };
-        let (mine, theirs) = (self.names.get(&a).unwrap_or(none), self.names.get(&b).unwrap_or(none));
+        let (mine, theirs) =
+            (self.names.get(&a).unwrap_or(none), self.names.get(&b).unwrap_or(none));
         let shared = mine.words.iter().filter(|word| theirs.words.binary_search(word).is_ok());
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
@@ -134,7 +136,8 @@ fn telling_part(kind: CallKind, name: &str) -> &str {
 /// `<built-in method conv2d of type object at 0x7f…>` → `conv2d`.
 fn built_in(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("<built-in ")?;
-    let rest = rest.strip_prefix("method ").or_else(|| rest.strip_prefix("function ")).unwrap_or(rest);
+    let rest =
+        rest.strip_prefix("method ").or_else(|| rest.strip_prefix("function ")).unwrap_or(rest);
     rest.split([' ', '>']).next()
 }
 

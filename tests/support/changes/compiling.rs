@@ -1,7 +1,7 @@
 //! A recording → the same program compiled otherwise: kernels renumbered, fused, split.
 
-use super::{Forest, Kind, Recording, SplitMix, portion};
 use super::renaming::other_kernel;
+use super::{Forest, Kind, Recording, SplitMix, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeSet;
 
@@ -76,7 +76,8 @@ fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool>
 
 /// `triton_poi_fused_add_3` → (`triton_poi_fused_add`, 3).
 fn triton_number(event: &Event) -> Option<(&str, u32)> {
-    let (stem, number) = event.name.rsplit_once('_').filter(|(stem, _)| stem.starts_with("triton_"))?;
+    let (stem, number) =
+        event.name.rsplit_once('_').filter(|(stem, _)| stem.starts_with("triton_"))?;
     let takes_part = matches!(event.kind, Kind::Op | Kind::Gpu);
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
@@ -90,14 +91,16 @@ pub(super) fn split_k(
 ) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
-    let launches: Vec<usize> = forest.preorder.iter().copied().filter(|&at| is_alone(events, &forest, at)).collect();
+    let launches: Vec<usize> =
+        forest.preorder.iter().copied().filter(|&at| is_alone(events, &forest, at)).collect();
     let chosen = random.sample(&launches, portion(launches.len(), percent));
     let rooms = Rooms::new(chosen.iter().map(|&at| (events[at].end, 2 * LAUNCH)).collect());
     let mut changed = recording.clone();
     changed.make_room(&rooms);
     for (id, &at) in (recording.free_correlation()..).zip(&chosen) {
         let kernel = forest.children[at][0];
-        changed.events[kernel].name = format!("{}_splitk", other_kernel(&events[kernel].name)).into();
+        changed.events[kernel].name =
+            format!("{}_splitk", other_kernel(&events[kernel].name)).into();
         let (launch, kernel) = (changed.events[at].clone(), changed.events[kernel].clone());
         let length = KERNEL.min((kernel.end - kernel.start) / 2);
         let call = again(&launch, &launch.name, (launch.end, launch.end + LAUNCH));
@@ -135,9 +138,12 @@ pub(super) fn regions(
     let events = &recording.events;
     let forest = Forest::of(events);
     // What was compiled already is not compiled again.
-    let compiled = |at: usize| ["triton_", "Torch-Compiled"].iter().any(|part| events[at].name.contains(part));
+    let compiled =
+        |at: usize| ["triton_", "Torch-Compiled"].iter().any(|part| events[at].name.contains(part));
     let eager = |&at: &usize| {
-        !compiled(at) && std::iter::successors(forest.parents[at], |&above| forest.parents[above]).all(|above| !compiled(above))
+        !compiled(at)
+            && std::iter::successors(forest.parents[at], |&above| forest.parents[above])
+                .all(|above| !compiled(above))
     };
     let works = |at: &usize| events[*at].kind == Kind::Op && forest.on_gpu_path[*at] && eager(at);
     let mut runs = Vec::new();

@@ -75,7 +75,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
 /// modules: two whole layers that differ in one op are as well the same layers, and the op moved.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
-    let plain = |name: &str| match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
+    let plain = |name: &str| match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_'))
+    {
         Some((class, _)) => class.to_owned(),
         None => without_addresses(name),
     };
@@ -127,7 +128,9 @@ fn number_by_order(before: &Recording, after: &mut Recording) {
 fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     let mut modules: Vec<(i64, &str, u32)> = events
         .iter()
-        .filter_map(|event| module_number(event).map(|(class, number)| (event.start, class, number)))
+        .filter_map(|event| {
+            module_number(event).map(|(class, number)| (event.start, class, number))
+        })
         .collect();
     modules.sort_unstable();
     let mut order: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -147,7 +150,8 @@ pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Optio
     let last = |at: usize| {
         let parent = forest.parents[at].filter(|&parent| events[parent].kind == Kind::Frame)?;
         let first = events[parent].start < events[at].start;
-        let ends = forest.children[parent].last() == Some(&at) && events[at].end < events[parent].end;
+        let ends =
+            forest.children[parent].last() == Some(&at) && events[at].end < events[parent].end;
         (first && ends && forest.parents[parent].is_some()).then_some(parent)
     };
     let movable = |at: &usize| module_number(&events[*at]).is_some() && last(*at).is_some();

@@ -1,7 +1,7 @@
 //! A recording → the same program on a larger batch, or in another precision.
 
-use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use super::renaming::other_kernel;
+use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
 use serde_json::Value;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 const BATCH: i64 = 4;
 /// Length of a cast, in ns, and of what is inside it, relative to its start.
 const CAST: i64 = 40_000;
-const INSIDE: [(i64, i64); 4] = [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
+const INSIDE: [(i64, i64); 4] =
+    [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
 /// The ops of a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 

@@ -195,7 +195,9 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     found.retain(|list| {
         let calls: u32 = list.iter().map(|&at| forest.sizes[at]).sum();
         let apart = list.windows(2).all(|pair| events[pair[0]].end <= events[pair[1]].start);
-        apart && (2..=limit).contains(&(calls as usize)) && list.iter().all(|&at| has_room(recording, forest, at))
+        apart
+            && (2..=limit).contains(&(calls as usize))
+            && list.iter().all(|&at| has_room(recording, forest, at))
     });
     found
 }
