@@ -97,9 +97,11 @@ fn recorded(path: &Path) -> Recording {
 #[test]
 fn a_change_keeps_who_is_below_whom() {
     let recording = generated(Platform::Rocm);
-    for change in Change::all().iter().filter(|change| **change != Change::SplitThread) {
+    let keeps = |change: &&Change| !matches!(change, Change::SplitThread | Change::MoveModule);
+    for change in Change::all().iter().filter(keeps) {
         for seed in 1..4 {
-            let changed = change.apply(&recording, &mut SplitMix::new(seed)).unwrap();
+            let changed = change.apply(&recording, &mut SplitMix::new(seed));
+            let Some(changed) = changed else { continue };
             assert_eq!(misplaced(&recording, &changed), 0, "{}, seed {seed}", change.label());
         }
     }
@@ -146,6 +148,11 @@ fn every_change_changes_what_it_says() {
     let pairs = recording.events.iter().zip(&renamed.events);
     let ops = recording.events.iter().filter(|event| event.kind == Kind::Op).count();
     assert_eq!(pairs.filter(|(one, two)| one.name != two.name).count(), (ops + 10) / 20);
+    let split = changed(&Change::SplitLaunches(30.0)).events;
+    let extra = split.iter().filter(|event| event.origin.is_none() && event.kind == Kind::Gpu);
+    assert!(extra.count() > 10 && split.len() > size);
+    assert!(changed(&Change::FewerSteps).events.len() < size * 9 / 10);
+    assert!(!changed(&Change::ForgetStacks).has_python());
     let apis = changed(&Change::OtherPlatform);
     assert!(!apis.events.iter().any(|event| event.name.starts_with("cudaLaunch")));
 }

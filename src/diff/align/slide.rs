@@ -15,21 +15,47 @@
 //! ```
 
 use super::sequence::Compare;
+use super::weights::HOLES;
 use crate::side::Side;
 
 /// Pairs of positions, and two more that stand for the ends of the lists. All count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
+    /// The gaps that only one side had before any of them slid.
+    holes: Vec<Hole>,
+}
+
+/// What one side has alone between two pairs.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    side: Side,
+    first: usize,
+    length: usize,
+}
+
+impl Hole {
+    /// Whether two holes begin and end with equal elements, as what was moved does.
+    fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
+        let (mine, theirs) = match self.side {
+            Side::Baseline => (self, other),
+            Side::Candidate => (other, self),
+        };
+        self.side != other.side
+            && self.length == other.length
+            && compare.equal(mine.first - 1, theirs.first - 1)
+            && compare.equal(mine.first + self.length - 2, theirs.first + self.length - 2)
+    }
 }
 
 /// Slides each gap along the equal elements beside it: to where more of them are equal to the
-/// letter, or else into another gap of the same side, or else to where a step begins, or else to a gap
-/// of the other side.
+/// letter, or else into another gap of the same side, or else to where it holds what the other side
+/// has alone elsewhere, or else to where a step begins, or else to a gap of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
     let all = std::iter::once((0, 0)).chain(inner).chain([(n + 1, m + 1)]);
-    let mut row = Row { pairs: all.collect() };
+    let mut row = Row { pairs: all.collect(), holes: Vec::new() };
+    row.holes = row.holes();
     for at in 1..row.pairs.len() {
         let gap = row.gap(at);
         if (gap.0 > 0) == (gap.1 > 0) {
@@ -44,6 +70,19 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
+    /// The gaps that only one side has; none where they are so many that likes are found by chance.
+    fn holes(&self) -> Vec<Hole> {
+        let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
+        let holes = gaps.filter_map(|(first, gap)| match gap {
+            (0, 0) => None,
+            (0, length) => Some(Hole { side: Side::Candidate, first: first.1, length }),
+            (length, 0) => Some(Hole { side: Side::Baseline, first: first.0, length }),
+            (_, _) => None,
+        });
+        let holes: Vec<Hole> = holes.take(HOLES + 1).collect();
+        if holes.len() > HOLES { Vec::new() } else { holes }
+    }
+
     /// How many elements of each side stand between a pair and the one before it.
     fn gap(&self, at: usize) -> (usize, usize) {
         let (before, after) = (self.pairs[at - 1], self.pairs[at]);
@@ -59,7 +98,7 @@ impl Row {
             first: self.pairs[i],
             behind: self.gap(i),
         });
-        let count = best_slide(compare, gap, self.first(at), moved);
+        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
         for pair in &mut self.pairs[at - count..at] {
             *pair = then(*pair);
         }
@@ -75,7 +114,7 @@ impl Row {
             first: (then(self.pairs[i]).0 + 1, then(self.pairs[i]).1 + 1),
             behind: self.gap(i + 1),
         });
-        let count = best_slide(compare, gap, self.first(at), moved);
+        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
         for pair in &mut self.pairs[at..at + count] {
             *pair = then(*pair);
         }
@@ -101,17 +140,19 @@ struct Slid {
     behind: (usize, usize),
 }
 
-/// By how many pairs a gap slides best.
+/// By how many pairs a gap slides best. The gap comes with its first element.
 fn best_slide(
     compare: &mut impl Compare,
-    gap: (usize, usize),
-    first: Pair,
+    holes: &[Hole],
+    (gap, first): (Pair, Pair),
     moved: impl Iterator<Item = Slid>,
 ) -> usize {
-    let side = if gap.0 > 0 { Side::Baseline } else { Side::Candidate };
-    let of_side = |first: Pair| if gap.0 > 0 { first.0 - 1 } else { first.1 - 1 };
+    let hole = |first: Pair| match gap.0 > 0 {
+        true => Hole { side: Side::Baseline, first: first.0, length: gap.0 },
+        false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
+    };
     let (mut best, mut gain) = (0, 0);
-    let mut most = (0, false, compare.begins_step(side, of_side(first)));
+    let mut most = (0, false, place_of(compare, holes, hole(first)));
     for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
         if !equal(slid.now) || !equal(slid.then) {
@@ -122,7 +163,7 @@ fn best_slide(
         let (mine, theirs) = slid.behind;
         let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
         let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
-        let worth = (gain, merges, compare.begins_step(side, of_side(slid.first)));
+        let worth = (gain, merges, place_of(compare, holes, hole(slid.first)));
         if worth > most || (meets && worth == most && best == 0) {
             (best, most) = (count + 1, worth);
         }
@@ -131,4 +172,11 @@ fn best_slide(
         }
     }
     best
+}
+
+/// What speaks for the place of a hole: that the other side has the same alone elsewhere, and that a
+/// step begins with it.
+fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
+    let is_moved = holes.iter().any(|&other| hole.is_like(other, compare));
+    (is_moved, compare.begins_step(hole.side, hole.first - 1))
 }

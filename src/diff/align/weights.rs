@@ -68,6 +68,9 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
+/// Holes of a row up to which each is held against the others: of more of them some are alike by
+/// chance.
+pub(super) const HOLES: usize = 64;
 /// How many of the nearest calls of the other side are considered for a call that moved, before and
 /// behind: more than stand in one place.
 pub(super) const NEAREST: usize = 8;
