@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use tracetree::model::{Comparison, ForwardPasses, Scenario};
+use tracetree::model::{ForwardPasses, ModelComparison, Scenario};
 
 fn main() -> tracetree::Result<()> {
     let comparison = scenario(std::env::args_os().skip(1).map(PathBuf::from)).compare()?;
@@ -36,7 +36,7 @@ fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     scenario
 }
 
-fn print_coverage(comparison: &Comparison) {
+fn print_coverage(comparison: &ModelComparison) {
     println!("{}: of the profile's time the model has", comparison.scenario.name);
     for part in &comparison.accuracy.coverage {
         let share = part.share_pct.unwrap_or_default();
@@ -44,7 +44,7 @@ fn print_coverage(comparison: &Comparison) {
     }
 }
 
-fn print_contributors(comparison: &Comparison) {
+fn print_contributors(comparison: &ModelComparison) {
     let whole = comparison.accuracy.weighted_error_pct.unwrap_or_default();
     println!("its weighted error is {whole:.1} %, most of it from");
     for contributor in comparison.accuracy.contributors.iter().take(3) {

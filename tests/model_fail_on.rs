@@ -1,9 +1,9 @@
 //! Which rows and scenarios a `--fail-on` condition names.
 
-use tracetree::model::{Comparison, FailOn, Outcome, failures, read_scenarios};
+use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
 /// MatMulV2 −14.6 % of 40 % of the time, BatchMatMulV2 +122 % of 4.5 %, MemSet unmodeled.
-fn decoder() -> Comparison {
+fn decoder() -> ModelComparison {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("scenarios");
     match scenarios[0].outcome().expect("an outcome") {

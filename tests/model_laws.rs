@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tracetree::model::{
-    Comparison, FailOn, Format, ModelTrace, OpMapping, Outcome, Profile, Scenario, render,
+    FailOn, Format, ModelComparison, ModelTrace, OpMapping, Outcome, Profile, Scenario, render,
     scenarios_from_bytes,
 };
 use tracetree::trace::Nanos;
@@ -44,7 +44,7 @@ fn profile(rows: &[(usize, usize, u32, u32)]) -> Profile {
     Profile::from_bytes(csv(rows).as_bytes(), "p.csv").expect("a profile")
 }
 
-fn compare(ops: &[(usize, u32)], rows: &[(usize, usize, u32, u32)]) -> Comparison {
+fn compare(ops: &[(usize, u32)], rows: &[(usize, usize, u32, u32)]) -> ModelComparison {
     let trace = ModelTrace::from_bytes(json(ops).as_bytes(), "t.json").expect("a trace");
     Scenario::new("t", "p").compare_values(&trace, &OpMapping::default(), &profile(rows))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tracetree::model::{Comparison, OpMapping, Profile, Row, Scenario};
+use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
 /// The folder with the real files, or a message that they are not here.
@@ -21,7 +21,7 @@ fn files() -> Option<PathBuf> {
     folder
 }
 
-fn prefill(folder: &std::path::Path) -> Comparison {
+fn prefill(folder: &std::path::Path) -> ModelComparison {
     let mut scenario = Scenario::new(
         folder.join("qwen3_pf.model_trace.json.gz"),
         folder.join("qwen3_pf.kernel_details.csv.gz"),

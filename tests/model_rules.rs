@@ -1,7 +1,7 @@
 //! Each rule of `model-diff`, on inputs of a few lines.
 
 use tracetree::model::{
-    Comparison, ForwardPasses, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
+    ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
 };
 use tracetree::trace::Nanos;
 
@@ -29,29 +29,29 @@ fn profile(rows: &str) -> Profile {
     Profile::from_bytes(format!("{HEADER}{rows}").as_bytes(), "profile.csv").expect("a profile")
 }
 
-fn compare(ops: &[String], entries: &str, rows: &str) -> Comparison {
+fn compare(ops: &[String], entries: &str, rows: &str) -> ModelComparison {
     let scenario = Scenario::new("trace.json", "profile.csv");
     scenario.compare_values(&trace(ops), &mapping(entries), &profile(rows))
 }
 
 /// The comparison of these ops with a profile of one unrelated kernel.
-fn predicted(ops: &[String], entries: &str) -> Comparison {
+fn predicted(ops: &[String], entries: &str) -> ModelComparison {
     compare(ops, entries, "2,Other,1.0,1\n")
 }
 
-fn row<'a>(comparison: &'a Comparison, kernel_type: &str) -> &'a Row {
+fn row<'a>(comparison: &'a ModelComparison, kernel_type: &str) -> &'a Row {
     let mut rows = comparison.rows.iter();
     rows.find(|row| row.kernel_type.as_str() == kernel_type)
         .unwrap_or_else(|| panic!("no row {kernel_type} in {:?}", comparison.rows))
 }
 
 /// Time in nanoseconds, count and status of a predicted kernel type.
-fn model(comparison: &Comparison, kernel_type: &str) -> (i64, u64, Status) {
+fn model(comparison: &ModelComparison, kernel_type: &str) -> (i64, u64, Status) {
     let row = row(comparison, kernel_type);
     (row.amounts.model.0, row.amounts.model_count, row.status)
 }
 
-fn has(comparison: &Comparison, kernel_type: &str) -> bool {
+fn has(comparison: &ModelComparison, kernel_type: &str) -> bool {
     comparison.rows.iter().any(|row| row.kernel_type.as_str() == kernel_type)
 }
 

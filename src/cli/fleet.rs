@@ -1,6 +1,6 @@
 //! `tracetree diff DIR_A DIR_B`: the traces of many ranks, paired and compared rank by rank.
 
-use super::diff::DiffArgs;
+use super::diff_args::DiffArgs;
 use super::output::Console;
 use super::{Outcome, fleet_summary};
 use tracetree::Result;

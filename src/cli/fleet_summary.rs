@@ -1,6 +1,6 @@
 //! The ranks of a fleet as text, CSV, JSON or Markdown.
 
-use super::diff::Format;
+use super::format::Format;
 use std::io::{self, Write};
 use tracetree::fleet::{Fleet, RankRow};
 use tracetree::report::{write_csv, write_rows_json};

@@ -3,11 +3,14 @@
 mod columns;
 mod compare;
 mod diff;
+mod diff_args;
 mod emit;
 mod explain;
 mod fleet;
 mod fleet_summary;
+mod format;
 mod info;
+mod limit;
 mod load;
 mod model_diff;
 mod output;
@@ -67,7 +70,7 @@ enum Color {
 #[derive(Subcommand)]
 enum Command {
     /// Compare two traces and write a report folder.
-    Diff(diff::DiffArgs),
+    Diff(diff_args::DiffArgs),
     /// Tell what is in each trace.
     Info(info::InfoArgs),
     /// Print the call tree of one trace.

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::model::{
-    Comparison, FailOn, Format, ForwardPasses, Outcome, Scenario, failures, read_scenarios, render,
+    FailOn, Format, ForwardPasses, ModelComparison, Outcome, Scenario, failures, read_scenarios,
+    render,
 };
 
 const EXAMPLES: &str = "\
@@ -127,7 +128,7 @@ fn scenarios(file: &Path, only: Option<&str>) -> Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-fn compared(outcomes: &[Outcome]) -> impl Iterator<Item = &Comparison> {
+fn compared(outcomes: &[Outcome]) -> impl Iterator<Item = &ModelComparison> {
     outcomes.iter().filter_map(|outcome| match outcome {
         Outcome::Compared(comparison) => Some(&**comparison),
         Outcome::Skipped { .. } => None,

@@ -62,6 +62,11 @@ impl MergedTree {
         self.calls.iter().enumerate().map(|(at, &calls)| (MergedId(at as u32), node_of(calls)))
     }
 
+    /// The node at a position in preorder; `None` behind the last one.
+    pub fn id(&self, index: usize) -> Option<MergedId> {
+        (index < self.len()).then_some(MergedId(index as u32))
+    }
+
     /// The ids of all nodes, in preorder.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = MergedId> + use<> {
         (0..self.len() as u32).map(MergedId)

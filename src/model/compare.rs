@@ -1,11 +1,11 @@
-//! A prediction and a profile → [`Comparison`]: a row per kernel type, the largest first.
+//! A prediction and a profile → [`ModelComparison`]: a row per kernel type, the largest first.
 
 use std::collections::BTreeSet;
 
+use super::forward_passes::ForwardPasses;
 use super::kernel_type::KernelType;
 use super::predict::{PredictedKernel, Prediction, divided};
 use super::profile::{MeasuredKernel, Profile};
-use super::scenario::ForwardPasses;
 use super::status::Status;
 use crate::trace::Nanos;
 

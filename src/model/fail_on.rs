@@ -17,7 +17,7 @@ use super::compare::Row;
 use super::input;
 use super::kernel_type::KernelType;
 use super::quantity::Quantity;
-use super::scenario::Comparison;
+use super::scenario::ModelComparison;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A condition under which a comparison fails.
@@ -76,7 +76,7 @@ const RELATIONS: [(&str, Relation); 4] = [
 ///
 /// # Errors
 /// A condition about a kernel type that none of the comparisons has: a gate that can never fail.
-pub fn failures(conditions: &[FailOn], comparisons: &[&Comparison]) -> Result<Vec<Failure>> {
+pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
         // Where every scenario was skipped, nothing is known of any kernel type.
@@ -91,7 +91,7 @@ pub fn failures(conditions: &[FailOn], comparisons: &[&Comparison]) -> Result<Ve
 }
 
 impl FailOn {
-    fn failures_of(&self, comparison: &Comparison) -> Vec<Failure> {
+    fn failures_of(&self, comparison: &ModelComparison) -> Vec<Failure> {
         if !self.is_of_rows() {
             return self.failure(comparison, None).into_iter().collect();
         }
@@ -99,7 +99,7 @@ impl FailOn {
         rows.filter_map(|row| self.failure(comparison, Some(row))).collect()
     }
 
-    fn failure(&self, comparison: &Comparison, row: Option<&Row>) -> Option<Failure> {
+    fn failure(&self, comparison: &ModelComparison, row: Option<&Row>) -> Option<Failure> {
         let holds = |bound: &Bound| {
             let value = match row {
                 Some(row) => bound.quantity.of_row(row),
@@ -123,7 +123,7 @@ impl FailOn {
         self.kernel_type.as_ref().is_none_or(|kernel_type| *kernel_type == row.kernel_type)
     }
 
-    fn knows_its_type(&self, comparison: &Comparison) -> bool {
+    fn knows_its_type(&self, comparison: &ModelComparison) -> bool {
         self.kernel_type.is_none() || comparison.rows.iter().any(|row| self.is_about(row))
     }
 

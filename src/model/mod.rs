@@ -6,7 +6,7 @@
 //! ```text
 //! model_trace.json ─read─▶ ModelTrace ┐
 //!                                     ├─▶ Prediction ┐
-//! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ Comparison ─render─▶ text, json,
+//! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ ModelComparison ─render─▶ text, json,
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
 //! [`Scenario::compare`] walks the whole line; [`failures`] asks the result whether the model is
@@ -33,6 +33,7 @@ mod compare;
 mod csv_rows;
 mod document;
 mod fail_on;
+mod forward_passes;
 mod input;
 mod kernel_type;
 mod mapping;
@@ -51,6 +52,7 @@ mod trace;
 pub use accuracy::{Accuracy, CONTRIBUTORS, Contributor, Coverage, RowId};
 pub use compare::{Amounts, Row};
 pub use fail_on::{FailOn, Failure, failures};
+pub use forward_passes::ForwardPasses;
 pub use kernel_type::KernelType;
 pub use mapping::{Lowering, OpMapping};
 pub use predict::{PredictedKernel, Prediction};
@@ -58,7 +60,7 @@ pub use process::ModelProcess;
 pub use profile::{MeasuredKernel, Profile, ProfileRows};
 pub use quantity::Quantity;
 pub use render::{Format, render};
-pub use scenario::{Comparison, ForwardPasses, ModelOps, Outcome, Scenario};
+pub use scenario::{ModelComparison, ModelOps, Outcome, Scenario};
 pub use scenario_file::{read_scenarios, scenarios_from_bytes};
 pub use status::Status;
 pub use trace::{ModelOp, ModelTrace, Source};

@@ -1,7 +1,7 @@
 //! The quantities that a condition can bound → their values, of a row or of a scenario.
 
 use super::compare::{Row, percent};
-use super::scenario::Comparison;
+use super::scenario::ModelComparison;
 use super::status::Status;
 
 /// What a bound is about. All are percentages.
@@ -67,7 +67,7 @@ impl Quantity {
     }
 
     /// Its value in percent; nothing where it is undefined, or about rows.
-    pub(crate) fn of_scenario(self, comparison: &Comparison) -> Option<f64> {
+    pub(crate) fn of_scenario(self, comparison: &ModelComparison) -> Option<f64> {
         let accuracy = &comparison.accuracy;
         match self {
             Quantity::WeightedError => accuracy.weighted_error_pct,

@@ -1,12 +1,10 @@
-//! A scenario, the inputs of one comparison → its [`Comparison`]; several from one TOML file.
+//! A scenario, the inputs of one comparison → its [`ModelComparison`]; several from one TOML file.
 
-use std::fmt;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use super::accuracy::{self, Accuracy};
 use super::compare::{self, Amounts, Row};
+use super::forward_passes::ForwardPasses;
 use super::mapping::OpMapping;
 use super::predict::Prediction;
 use super::process::ModelProcess;
@@ -30,13 +28,9 @@ pub struct Scenario {
     pub forward_passes: ForwardPasses,
 }
 
-/// How many forward passes a profile covers: at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ForwardPasses(NonZeroU32);
-
 /// A model's trace compared with a profile.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct ModelComparison {
     /// What was compared.
     pub scenario: Scenario,
     /// The process of the model's trace.
@@ -68,7 +62,7 @@ pub struct ModelOps {
 #[derive(Debug)]
 pub enum Outcome {
     /// It was compared.
-    Compared(Box<Comparison>),
+    Compared(Box<ModelComparison>),
     /// One of its files does not exist.
     Skipped {
         /// The scenario's name.
@@ -76,36 +70,6 @@ pub enum Outcome {
         /// Which file.
         reason: Error,
     },
-}
-
-impl ForwardPasses {
-    /// One pass, what a profile holds that was cut to it.
-    pub const ONE: ForwardPasses = ForwardPasses(NonZeroU32::MIN);
-
-    /// This many passes; `None` for 0.
-    pub fn new(passes: u32) -> Option<Self> {
-        NonZeroU32::new(passes).map(ForwardPasses)
-    }
-
-    /// The number of passes, at least 1.
-    pub fn get(self) -> u32 {
-        self.0.get()
-    }
-}
-
-impl FromStr for ForwardPasses {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
-        let passes = text.trim().parse().ok().and_then(ForwardPasses::new);
-        passes.ok_or("the number of forward passes is a whole number from 1")
-    }
-}
-
-impl fmt::Display for ForwardPasses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
 }
 
 impl Scenario {
@@ -125,7 +89,7 @@ impl Scenario {
     ///
     /// # Errors
     /// Any file that is missing, unreadable, or not what it should be.
-    pub fn compare(&self) -> Result<Comparison> {
+    pub fn compare(&self) -> Result<ModelComparison> {
         let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
         let trace = ModelTrace::read(&self.model_trace)?;
         let profile = Profile::read(&self.profile)?;
@@ -138,10 +102,10 @@ impl Scenario {
         trace: &ModelTrace,
         mapping: &OpMapping,
         profile: &Profile,
-    ) -> Comparison {
+    ) -> ModelComparison {
         let prediction = Prediction::new(trace, mapping);
         let rows = compare::rows(&prediction, profile, self.forward_passes);
-        Comparison {
+        ModelComparison {
             scenario: self.clone(),
             process: trace.process.clone(),
             ops: ModelOps { compared: prediction.ops, zero_cost: prediction.zero_cost_ops },

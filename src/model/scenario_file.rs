@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::forward_passes::ForwardPasses;
 use super::input;
-use super::scenario::{ForwardPasses, Scenario};
+use super::scenario::Scenario;
 use crate::error::{Error, ErrorKind, Place, Result};
 
 #[derive(Deserialize)]

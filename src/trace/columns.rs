@@ -2,47 +2,11 @@
 
 use super::category::Category;
 use super::header::Header;
+use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
 use super::notes::Notes;
 use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
 use super::time::Nanos;
-
-/// Position of an event in `traceEvents`, from 0, metadata events counted: what TraceLens calls UID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Uid(pub u32);
-
-/// A kept event of one trace: dense, from 0, in file order. Ids of two traces do not compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventId(pub(crate) u32);
-
-impl EventId {
-    /// Position among the kept events of its trace.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A (pid, tid) of one trace: dense, from 0, in order of first appearance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(pub(crate) u32);
-
-impl ThreadId {
-    /// Position in [`Trace::threads`].
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A distinct argument record of one trace: dense, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ArgumentsId(pub(crate) u32);
-
-impl ArgumentsId {
-    /// Position among the argument records of its trace.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +159,16 @@ impl Trace {
     /// Whether no event was kept.
     pub fn is_empty(&self) -> bool {
         self.uids.is_empty()
+    }
+
+    /// The kept event at a position; `None` behind the last one.
+    pub fn event_id(&self, index: usize) -> Option<EventId> {
+        (index < self.len()).then_some(EventId(index as u32))
+    }
+
+    /// The thread at a position in [`Trace::threads`]; `None` behind the last one.
+    pub fn thread_id(&self, index: usize) -> Option<ThreadId> {
+        (index < self.threads.len()).then_some(ThreadId(index as u32))
     }
 
     /// All kept events, in file order.

@@ -3,6 +3,7 @@
 mod category;
 mod columns;
 mod header;
+mod ids;
 mod notes;
 mod pattern;
 mod reader;
@@ -13,11 +14,9 @@ mod texts;
 mod time;
 
 pub use category::Category;
-pub use columns::{
-    Argument, Arguments, ArgumentsId, EventId, FlowEnd, FlowPoint, Sequence, Stream, Thread,
-    ThreadId, Trace, Uid,
-};
+pub use columns::{Argument, Arguments, FlowEnd, FlowPoint, Sequence, Stream, Thread, Trace};
 pub use header::{Device, Distributed, Header};
+pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
 pub use reader::{ReadOptions, ReadProgress};

@@ -1,6 +1,7 @@
 //! [`Trace`] and a choice of its events → a trace of the chosen events alone, uids unchanged.
 
-use super::columns::{EventId, Trace};
+use super::columns::Trace;
+use super::ids::EventId;
 use super::sparse::Sparse;
 
 impl Trace {

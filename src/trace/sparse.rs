@@ -1,6 +1,6 @@
 //! Columns that few events fill.
 
-use super::columns::EventId;
+use super::ids::EventId;
 
 /// A column that few events fill: sorted by event, found by binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -169,6 +169,11 @@ impl CallTree {
         &self.notes
     }
 
+    /// The call at a position in preorder; `None` behind the last one.
+    pub fn call_id(&self, index: usize) -> Option<CallId> {
+        (index < self.len()).then_some(CallId(index as u32))
+    }
+
     /// All calls in preorder.
     pub fn calls(&self) -> impl ExactSizeIterator<Item = CallId> + use<> {
         (0..self.ends.len() as u32).map(CallId)

@@ -14,11 +14,11 @@
 //! Ops of copies need no explanation: not to copy is what fusing is for.
 
 use super::KernelChange;
-use super::instances::is_kernel;
 use crate::analysis::Analysis;
 use crate::analysis::categories::kernel_name;
 use crate::analysis::categories::words::Words;
 use crate::side::{PerSide, Side};
+use crate::trace::Category;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;
 
@@ -229,4 +229,12 @@ fn neighbour(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Option<Call
     let end = thread.0 + tree.size(thread) as u32;
     let after = || (last.0 + 1..end).map(CallId).find(is_kernel);
     before.filter(is_pair).or_else(|| after().filter(is_pair))
+}
+
+/// Whether an event is a kernel and neither copies nor sets memory.
+pub(super) fn is_kernel(analysis: &Analysis, side: Side, event: CallId) -> bool {
+    let tree = analysis.tree(side);
+    let kind = tree.event(event).map(|event| tree.trace().category(event));
+    kind == Some(Category::Kernel)
+        && !matches!(analysis.category_name(side, event), "memcpy" | "memset")
 }

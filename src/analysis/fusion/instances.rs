@@ -1,11 +1,10 @@
 //! Rows of the account → [`Instance`]s: the kernels of both sides at each lowest common node.
 
 use super::KernelChange;
-use super::explain;
+use super::explain::{self, is_kernel};
 use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
-use crate::trace::Category;
 use crate::tree::{CallId, CallKind, ModuleName};
 use std::collections::BTreeMap;
 
@@ -150,14 +149,6 @@ fn stretch(
         below = parent;
     }
     0
-}
-
-/// Whether an event is a kernel and neither copies nor sets memory.
-pub(super) fn is_kernel(analysis: &Analysis, side: Side, event: CallId) -> bool {
-    let tree = analysis.tree(side);
-    let kind = tree.event(event).map(|event| tree.trace().category(event));
-    kind == Some(Category::Kernel)
-        && !matches!(analysis.category_name(side, event), "memcpy" | "memset")
 }
 
 /// Finds the path of a node from those of the nodes above.

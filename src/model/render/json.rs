@@ -6,7 +6,7 @@ use serde_json::Number;
 use super::figures::rounded;
 use crate::model::accuracy::{Contributor, Coverage};
 use crate::model::compare::{Amounts, Row};
-use crate::model::scenario::{Comparison, Outcome};
+use crate::model::scenario::{ModelComparison, Outcome};
 use crate::trace::Notes;
 
 /// Goes up when a key changes its meaning or goes away.
@@ -108,7 +108,7 @@ pub(super) fn render(outcomes: &[Outcome]) -> String {
     text + "\n"
 }
 
-fn scenario(comparison: &Comparison) -> ScenarioView<'_> {
+fn scenario(comparison: &ModelComparison) -> ScenarioView<'_> {
     let scenario = &comparison.scenario;
     let accuracy = &comparison.accuracy;
     ScenarioView {
@@ -177,7 +177,10 @@ fn coverage(part: &Coverage) -> CoverageView {
     }
 }
 
-fn contributed<'a>(contributor: &Contributor, comparison: &'a Comparison) -> ContributorView<'a> {
+fn contributed<'a>(
+    contributor: &Contributor,
+    comparison: &'a ModelComparison,
+) -> ContributorView<'a> {
     ContributorView {
         kernel_type: comparison.rows[contributor.row.0].kernel_type.as_str(),
         weighted_error_points: rounded(contributor.points),

@@ -1,7 +1,7 @@
 //! The outcomes → Markdown tables, for a merge request or the summary of a job.
 
 use super::table::{self, HEADS};
-use crate::model::scenario::{Comparison, Outcome};
+use crate::model::scenario::{ModelComparison, Outcome};
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
     let parts: Vec<String> = outcomes
@@ -16,7 +16,7 @@ pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
     parts.join("\n")
 }
 
-fn scenario(comparison: &Comparison, top: usize) -> String {
+fn scenario(comparison: &ModelComparison, top: usize) -> String {
     let heads = HEADS.map(str::to_owned);
     let table = table_of(&heads, &table::lines(comparison, top), table::is_number);
     let [coverage, errors] = table::summary(comparison).map(|line| escaped(&line));

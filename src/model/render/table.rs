@@ -2,7 +2,7 @@
 
 use super::figures;
 use crate::model::compare::{Amounts, Row, total};
-use crate::model::scenario::Comparison;
+use crate::model::scenario::ModelComparison;
 
 /// The cells of one line.
 pub(super) type Line = [String; 10];
@@ -27,7 +27,7 @@ pub(super) fn is_number(column: usize) -> bool {
 }
 
 /// The `top` largest rows, a line for the rest where there are more, and the total line.
-pub(super) fn lines(comparison: &Comparison, top: usize) -> Vec<Line> {
+pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();
     if !rest.is_empty() {
@@ -67,7 +67,7 @@ fn line(
 }
 
 /// The sentences below the table: coverage, then the errors of the whole.
-pub(super) fn summary(comparison: &Comparison) -> [String; 2] {
+pub(super) fn summary(comparison: &ModelComparison) -> [String; 2] {
     let accuracy = &comparison.accuracy;
     let coverage: Vec<String> = accuracy
         .coverage
@@ -93,7 +93,7 @@ fn stated_share(percent: Option<f64>) -> String {
 }
 
 /// What was read, in two lines: the model's side and the profile's.
-pub(super) fn inputs(comparison: &Comparison) -> [String; 2] {
+pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     let scenario = &comparison.scenario;
     let process = &comparison.process;
     let rows = &comparison.profile_rows;
@@ -119,7 +119,7 @@ pub(super) fn inputs(comparison: &Comparison) -> [String; 2] {
 }
 
 /// The contributors to the weighted error: kernel type, points, and the row's error.
-pub(super) fn contributors(comparison: &Comparison) -> Vec<[String; 3]> {
+pub(super) fn contributors(comparison: &ModelComparison) -> Vec<[String; 3]> {
     let largest = comparison.accuracy.contributors.iter();
     largest
         .map(|contributor| {

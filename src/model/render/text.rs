@@ -1,7 +1,7 @@
 //! The outcomes → tables for a terminal.
 
 use super::table::{self, HEADS};
-use crate::model::scenario::{Comparison, Outcome};
+use crate::model::scenario::{ModelComparison, Outcome};
 
 /// Widest kernel type and widest list of ops, in characters: names reach thousands.
 const WIDEST: usize = 64;
@@ -17,7 +17,7 @@ pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
     parts.join("\n")
 }
 
-fn scenario(comparison: &Comparison, top: usize) -> String {
+fn scenario(comparison: &ModelComparison, top: usize) -> String {
     let mut lines = vec![comparison.scenario.name.clone()];
     lines.extend(table::inputs(comparison));
     lines.push(String::new());

@@ -7,7 +7,7 @@ use crate::analysis::Analysis;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -27,15 +27,6 @@ pub(super) struct PageData<'a> {
     tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
-}
-
-/// What an iterator yields, as a JSON array.
-pub(super) struct Column<F>(pub(super) F);
-
-impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
-    }
 }
 
 /// What a page leaves out to stay small.

@@ -5,6 +5,7 @@
 
 mod changes;
 mod charts;
+mod column;
 mod data;
 mod overview;
 mod page_rows;

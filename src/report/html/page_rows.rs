@@ -1,6 +1,6 @@
 //! The rows of the account → columns for the page: the largest differences, within a budget.
 
-use super::data::Column;
+use super::column::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};

@@ -8,7 +8,7 @@
 //! │   └── d 2 us
 //! ```
 
-use super::data::Column;
+use super::column::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};

@@ -14,7 +14,8 @@
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
-use crate::trace::columns::{EventId, ThreadId, Trace};
+use crate::trace::columns::Trace;
+use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
 

@@ -1,7 +1,7 @@
 //! What was odd about a file, counted by kind with the first place → [`Notes`].
 
 use crate::error::Place;
-use crate::trace::columns::Uid;
+use crate::trace::ids::Uid;
 use crate::trace::notes::Notes;
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Begin and end events (`ph` `B` and `E`) → which end closes which begin.
 
-use crate::trace::columns::{EventId, ThreadId};
+use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
 /// How many open events an end is looked for in: more than any real call stack, so that a file of

@@ -2,7 +2,8 @@
 
 use super::cursor::Value;
 use super::strings::{Form, Strings, equal};
-use crate::trace::columns::{Thread, ThreadId};
+use crate::trace::columns::Thread;
+use crate::trace::ids::ThreadId;
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 

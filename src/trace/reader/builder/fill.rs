@@ -10,7 +10,8 @@ use super::super::threads;
 use super::{Builder, Spot};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{EventId, Sequence, Stream, ThreadId};
+use crate::trace::columns::{Sequence, Stream};
+use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 

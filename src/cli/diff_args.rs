@@ -1,0 +1,75 @@
+//! What the user may choose about a comparison.
+
+use super::compare::CompareArgs;
+use super::emit::EmitArgs;
+use super::format::Format;
+use super::limit::Limit;
+use super::selection::SelectionArgs;
+use super::side_names::SideNameArgs;
+use clap::Args;
+use std::path::PathBuf;
+use tracetree::analysis::{AnalysisOptions, Categories};
+use tracetree::trace::Nanos;
+use tracetree::{ComparisonOptions, PerSide, Result};
+
+#[derive(Args)]
+pub(super) struct DiffArgs {
+    /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input), or a folder
+    /// with the traces of several ranks.
+    pub(super) baseline: PathBuf,
+    /// The trace to look at.
+    pub(super) candidate: PathBuf,
+    /// Folder for the report; created if missing, other files in it are kept.
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
+    pub(super) output: PathBuf,
+    #[command(flatten)]
+    pub(super) emit: EmitArgs,
+    /// How the result is printed.
+    #[arg(long, default_value = "text")]
+    pub(super) format: Format,
+    /// Differences that are printed.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) top: usize,
+    /// TOML file with rules for kinds of work, put before the built-in ones.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<PathBuf>,
+    /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv).
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    stacks: usize,
+    /// Exit with 1 if the structure of the traces differs.
+    #[arg(long)]
+    exit_code: bool,
+    /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
+    #[arg(long, value_name = "LIMIT")]
+    fail_on: Option<Limit>,
+    #[command(flatten)]
+    side_names: SideNameArgs,
+    #[command(flatten)]
+    pub(super) compare: CompareArgs,
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
+}
+
+impl DiffArgs {
+    /// What the user chose about the comparison, but for how the traces are read.
+    pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
+        let options = self.compare.options()?.analysis(self.analysis_options()?);
+        Ok(self.selection.add_to(options))
+    }
+
+    fn analysis_options(&self) -> Result<AnalysisOptions> {
+        let options =
+            AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        let options = self.side_names.add_to(options)?;
+        Ok(match &self.categories {
+            Some(path) => options.categories(Categories::extended(path)?),
+            None => options,
+        })
+    }
+
+    /// Whether the user asked to be told of such a result by exit code.
+    pub(super) fn is_failed(&self, time: PerSide<Nanos>, points_of_difference: usize) -> bool {
+        (self.exit_code && points_of_difference > 0)
+            || self.fail_on.is_some_and(|limit| limit.is_passed(time))
+    }
+}

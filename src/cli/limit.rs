@@ -1,0 +1,60 @@
+//! `--fail-on`: how much longer the candidate may take.
+
+use std::str::FromStr;
+use tracetree::PerSide;
+use tracetree::trace::Nanos;
+
+/// How much longer the candidate may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limit {
+    Percent(f64),
+    Time(Nanos),
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Limit, String> {
+        let units = [("%", 0.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let (number, scale) = units
+            .iter()
+            .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
+            .ok_or_else(|| format!("`{text}` has no unit; write 5%, 200us, 1.5ms or 2s"))?;
+        let value: f64 = number
+            .trim()
+            .parse()
+            .ok()
+            .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+            .ok_or_else(|| format!("`{number}` is no number of at least 0"))?;
+        Ok(match scale {
+            0.0 => Limit::Percent(value),
+            scale => Limit::Time(Nanos((value * scale).round() as i64)),
+        })
+    }
+}
+
+impl Limit {
+    pub(super) fn is_passed(self, time: PerSide<Nanos>) -> bool {
+        match self {
+            Limit::Time(most) => time.difference() > most,
+            Limit::Percent(percent) => {
+                time.difference().0 as f64 > time.baseline.0 as f64 * percent / 100.0
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_has_a_unit() {
+        assert_eq!("5%".parse(), Ok(Limit::Percent(5.0)));
+        assert_eq!("1.5ms".parse(), Ok(Limit::Time(Nanos(1_500_000))));
+        assert_eq!("2s".parse(), Ok(Limit::Time(Nanos(2_000_000_000))));
+        assert!("5".parse::<Limit>().is_err());
+        assert!("-5%".parse::<Limit>().is_err());
+        assert!("nan%".parse::<Limit>().is_err());
+    }
+}

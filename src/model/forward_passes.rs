@@ -1,0 +1,39 @@
+//! How many forward passes a profile covers.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+/// How many forward passes a profile covers: at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForwardPasses(NonZeroU32);
+
+impl ForwardPasses {
+    /// One pass, what a profile holds that was cut to it.
+    pub const ONE: ForwardPasses = ForwardPasses(NonZeroU32::MIN);
+
+    /// This many passes; `None` for 0.
+    pub fn new(passes: u32) -> Option<Self> {
+        NonZeroU32::new(passes).map(ForwardPasses)
+    }
+
+    /// The number of passes, at least 1.
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl FromStr for ForwardPasses {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let passes = text.trim().parse().ok().and_then(ForwardPasses::new);
+        passes.ok_or("the number of forward passes is a whole number from 1")
+    }
+}
+
+impl fmt::Display for ForwardPasses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}

@@ -1,0 +1,12 @@
+//! A column of the page's data that is made as it is written.
+
+use serde::{Serialize, Serializer};
+
+/// What an iterator yields, as a JSON array.
+pub(super) struct Column<F>(pub(super) F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Column<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}

@@ -1,0 +1,38 @@
+//! What numbers stand for in one trace: events, threads, records of arguments.
+
+/// Position of an event in `traceEvents`, from 0, metadata events counted: what TraceLens calls UID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Uid(pub u32);
+
+/// A kept event of one trace: dense, from 0, in file order. Ids of two traces do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub(crate) u32);
+
+impl EventId {
+    /// Position among the kept events of its trace.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A (pid, tid) of one trace: dense, from 0, in order of first appearance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(crate) u32);
+
+impl ThreadId {
+    /// Position in [`Trace::threads`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A distinct argument record of one trace: dense, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArgumentsId(pub(crate) u32);
+
+impl ArgumentsId {
+    /// Position among the argument records of its trace.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
