@@ -7,7 +7,9 @@
 //! ```
 
 use super::Aligner;
+use crate::diff::Relation;
 use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -43,6 +45,47 @@ impl Aligner<'_> {
             });
         }
         unlike
+    }
+
+    /// Takes out of `pairs`, calls that stand opposite each other, those that only the number in
+    /// their names tells apart and that changed places: both that would be right are free.
+    pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
+        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let token = |side: Side, call: u32| (key(side, call), self.trees[side].name(CallId(call)));
+        let differ = |&(a, b): &(u32, u32)| {
+            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
+            mine.0 == theirs.0 && mine.1 != theirs.1
+        };
+        if !pairs.iter().any(differ) {
+            return;
+        }
+        let taken = PerSide::from_fn(|side| {
+            let calls = pairs.iter().map(|&(a, b)| if side == Side::Baseline { a } else { b });
+            calls.collect::<FxHashSet<_>>()
+        });
+        let mut free = PerSide::from_fn(|side| {
+            let free = lists[side].iter().copied().filter(|call| !taken[side].contains(call));
+            free.map(|call| (token(side, call), call)).collect::<FxHashMap<_, _>>()
+        });
+        let mut exchanged = Vec::new();
+        pairs.retain(|&(a, b)| {
+            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
+            let twins = (free.candidate.get(&mine), free.baseline.get(&theirs));
+            let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
+                return true;
+            };
+            // What is equal below tells more than a number, which follows from the order of calls.
+            if self.is_equal(a, b) && !(self.is_equal(a, twin) && self.is_equal(other, b)) {
+                return true;
+            }
+            free.candidate.remove(&mine);
+            free.baseline.remove(&theirs);
+            exchanged.extend([(a, twin), (other, b)]);
+            false
+        });
+        for (a, b) in exchanged {
+            self.pair(a, b, Relation::Moved);
+        }
     }
 
     fn pair_likes(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)], likeness: Likeness) {

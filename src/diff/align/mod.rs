@@ -205,8 +205,10 @@ impl<'a, 't> Aligner<'a> {
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
+        let mut pairs: Vec<_> = pairs.collect();
+        self.pair_renumbered(lists, &mut pairs);
         let (firm, unlike): (Vec<_>, Vec<_>) =
-            pairs.collect::<Vec<_>>().into_iter().partition(|&(a, b)| self.is_equal(a, b));
+            pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
         for (a, b) in firm {
             self.pair_in_place(a, b);
         }
