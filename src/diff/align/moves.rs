@@ -69,7 +69,8 @@ impl Aligner<'_> {
             Likeness::Far if self.siblings <= SHORT_LIST => {
                 self.pair_by(&lost, u32::MAX, exact_of);
                 self.pair_by(&lost, u32::MAX, shape_of);
-                self.pair_the_only(&lost, key_of);
+                let only = self.only_left(&lost, key_of);
+                self.pair_each(only);
             }
             Likeness::Far => {
                 self.pair_the_only(&lost, exact_of);
@@ -217,12 +218,7 @@ impl Aligner<'_> {
         lost: &PerSide<Vec<Lost>>,
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
-        let mut only = Vec::new();
-        for (mine, theirs) in self.groups_by(lost, &token) {
-            if let ([mine], [theirs]) = (&mine[..], &theirs[..]) {
-                only.push((*mine, *theirs));
-            }
-        }
+        let mut only = self.only_left(lost, &token);
         let counts = PerSide::from_fn(|side| {
             let calls =
                 only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
@@ -230,15 +226,35 @@ impl Aligner<'_> {
                 calls.map(|call| (token(self, side, call), 0)).collect();
             self.count_in_scope(side, tokens, &token)
         });
-        for (a, b) in only {
+        only.retain(|(a, b)| {
             let alone = |side: Side, call: u32| {
                 counts[side][&token(self, side, call)] <= 1
                     || self.outlines[side].weight(call) >= UNMISTAKABLE
             };
-            if alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call) {
-                self.pair_group(&[a], &[b], u32::MAX);
-                self.pair_by_arguments(a.call, b.call);
-            }
+            alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call)
+        });
+        self.pair_each(only);
+    }
+
+    /// The calls that alone of those left over have their token, on both sides.
+    fn only_left(
+        &self,
+        lost: &PerSide<Vec<Lost>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> Vec<(Lost, Lost)> {
+        let groups = self.groups_by(lost, token).into_iter();
+        groups
+            .filter_map(|(mine, theirs)| match (&mine[..], &theirs[..]) {
+                ([mine], [theirs]) => Some((*mine, *theirs)),
+                (_, _) => None,
+            })
+            .collect()
+    }
+
+    fn pair_each(&mut self, only: Vec<(Lost, Lost)>) {
+        for (a, b) in only {
+            self.pair_group(&[a], &[b], u32::MAX);
+            self.pair_by_arguments(a.call, b.call);
         }
     }
 
