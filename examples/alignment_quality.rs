@@ -1,12 +1,14 @@
 //! Traces → a table: for each known change, how much of the truth the alignment finds.
 //!
 //! ```text
-//! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--only TEXT] [--wrong N]
+//! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
+//!     [--wrong N] [--below SHARE]
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
 //! changed copy, with and without Python frames. Columns: precision and recall of the UID map for
 //! calls on the GPU path and for all host calls, then the share of the GPU path's pairs that are
-//! right to the event. `--only` takes the changes whose name contains the text; `--wrong` shows the
+//! right to the event. `--to` goes on to further seeds, `--below` shows only what falls short of a
+//! share in precision or recall, `--only` takes the changes whose name contains the text; `--wrong` shows the
 //! first wrong entries of each map.
 
 #[path = "../tests/support/mod.rs"]
@@ -21,15 +23,18 @@ use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
 
-const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--only TEXT] [--wrong N]";
+const USAGE: &str =
+    "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE]";
 
 /// What to measure.
 #[derive(Debug, Default)]
 struct Request {
     traces: Vec<String>,
     seed: u64,
+    to: u64,
     only: String,
     wrong: usize,
+    below: f64,
 }
 
 fn main() -> ExitCode {
@@ -44,11 +49,13 @@ fn main() -> ExitCode {
 
 impl Request {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Request, Error> {
-        let mut request = Request { seed: 1, ..Request::default() };
+        let mut request = Request { seed: 1, below: f64::MAX, ..Request::default() };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| Error::other(USAGE));
             match argument.as_str() {
                 "--seed" => request.seed = value()?.parse().map_err(Error::other)?,
+                "--to" => request.to = value()?.parse().map_err(Error::other)?,
+                "--below" => request.below = value()?.parse().map_err(Error::other)?,
                 "--wrong" => request.wrong = value()?.parse().map_err(Error::other)?,
                 "--only" => request.only = value()?,
                 _ => request.traces.push(argument),
@@ -63,25 +70,45 @@ fn run(request: &Request) -> Result<(), Error> {
     for path in &request.traces {
         let recording = Recording::read(&unpacked(Path::new(path))?)
             .ok_or_else(|| Error::other(format!("{path}: no trace (expected a Kineto trace)")))?;
-        writeln!(out, "{path}: {} events, seed {}", recording.events.len(), request.seed)?;
-        writeln!(
-            out,
-            "{:<30} {:<10} {:^15} {:^15} {:>7}",
-            "change", "mode", "GPU path", "host calls", "exact"
-        )?;
-        for change in Change::all().iter().filter(|change| change.label().contains(&request.only)) {
-            for &mode in Mode::of(&recording) {
-                let trial =
-                    Trial::run(&recording, change, mode, request.seed).map_err(Error::other)?;
-                print_row(&mut out, change, mode, trial.as_ref().map(Trial::scores))?;
-                for entry in trial.iter().flat_map(|trial| trial.wrong(request.wrong)) {
-                    writeln!(out, "{entry}")?;
-                }
-            }
+        for seed in request.seed..=request.to.max(request.seed) {
+            writeln!(out, "{path}: {} events, seed {seed}", recording.events.len())?;
+            print_table(&mut out, request, &recording, seed)?;
         }
-        writeln!(out)?;
     }
     Ok(())
+}
+
+fn print_table(
+    out: &mut impl Write,
+    request: &Request,
+    recording: &Recording,
+    seed: u64,
+) -> Result<(), Error> {
+    let head = ["change", "mode", "GPU path", "host calls", "exact"];
+    let [change, mode, gpu, host, exact] = head;
+    writeln!(out, "{change:<30} {mode:<10} {gpu:^15} {host:^15} {exact:>7}")?;
+    for change in Change::all().iter().filter(|change| change.label().contains(&request.only)) {
+        for &mode in Mode::of(recording) {
+            let trial = Trial::run(recording, change, mode, seed).map_err(Error::other)?;
+            let scores = trial.as_ref().map(Trial::scores);
+            if request.below < f64::MAX
+                && scores.is_none_or(|scores| lowest(&scores) >= request.below)
+            {
+                continue;
+            }
+            print_row(out, change, mode, scores)?;
+            for entry in trial.iter().flat_map(|trial| trial.wrong(request.wrong)) {
+                writeln!(out, "{entry}")?;
+            }
+        }
+    }
+    writeln!(out)
+}
+
+/// The lowest precision or recall.
+fn lowest(scores: &Scores) -> f64 {
+    let both = |score: &Score| score.precision().min(score.recall());
+    both(&scores.gpu_path).min(both(&scores.host))
 }
 
 fn print_row(

@@ -18,6 +18,19 @@ use support::trace_builder::{Platform, TraceBuilder};
 const SINGLE: f64 = 0.995;
 const SEVERAL: f64 = 0.99;
 
+/// Of calls that change places between equal others nothing but the place tells which is which.
+const SWAPPED: f64 = 0.93;
+
+/// Least precision and recall of a change.
+fn least(change: &Change) -> f64 {
+    match change {
+        Change::Several(..) => SEVERAL,
+        // Half of a thread may end in the midst of a row of equal calls.
+        Change::SwapNeighbours(_) | Change::SplitThread => SWAPPED,
+        _ => SINGLE,
+    }
+}
+
 /// One real trace of each kind; `MANIFEST.md` beside them tells what they are.
 const REAL: [&str; 15] = [
     "mi300_h100/vit.mi300.json.gz",
@@ -45,7 +58,7 @@ fn generated(platform: Platform) -> Recording {
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     for change in Change::all() {
-        let least = if matches!(change, Change::Several(..)) { SEVERAL } else { SINGLE };
+        let least = least(&change);
         for &mode in Mode::of(recording) {
             let trial = Trial::run(recording, &change, mode, seed).expect("a recording is a trace");
             let Some(scores) = trial.map(|trial| trial.scores()) else { continue };
@@ -97,9 +110,11 @@ fn recorded(path: &Path) -> Recording {
 #[test]
 fn a_change_keeps_who_is_below_whom() {
     let recording = generated(Platform::Rocm);
-    for change in Change::all().iter().filter(|change| **change != Change::SplitThread) {
+    let keeps = |change: &&Change| !matches!(change, Change::SplitThread | Change::MoveModule);
+    for change in Change::all().iter().filter(keeps) {
         for seed in 1..4 {
-            let changed = change.apply(&recording, &mut SplitMix::new(seed)).unwrap();
+            let changed = change.apply(&recording, &mut SplitMix::new(seed));
+            let Some(changed) = changed else { continue };
             assert_eq!(misplaced(&recording, &changed), 0, "{}, seed {seed}", change.label());
         }
     }
@@ -146,6 +161,11 @@ fn every_change_changes_what_it_says() {
     let pairs = recording.events.iter().zip(&renamed.events);
     let ops = recording.events.iter().filter(|event| event.kind == Kind::Op).count();
     assert_eq!(pairs.filter(|(one, two)| one.name != two.name).count(), (ops + 10) / 20);
+    let split = changed(&Change::SplitLaunches(30.0)).events;
+    let extra = split.iter().filter(|event| event.origin.is_none() && event.kind == Kind::Gpu);
+    assert!(extra.count() > 10 && split.len() > size);
+    assert!(changed(&Change::FewerSteps).events.len() < size * 9 / 10);
+    assert!(!changed(&Change::ForgetStacks).has_python());
     let apis = changed(&Change::OtherPlatform);
     assert!(!apis.events.iter().any(|event| event.name.starts_with("cudaLaunch")));
 }
@@ -190,4 +210,27 @@ fn a_partner_of_another_kind_is_wrong() {
     let truth = one_of_three_dropped();
     let score = truth.score([(Some(0), Some(0)), (Some(3), Some(4)), (Some(6), None)]).gpu_path;
     assert_eq!((score.pairs, score.right, score.true_pairs), (2, 1, 6));
+}
+
+#[test]
+fn a_twin_in_another_stretch_is_wrong() {
+    let json = TraceBuilder::cuda().thread("main", |t| {
+        for _ in 0..2 {
+            t.leaf("aten::x");
+            t.leaf("aten::y");
+        }
+    });
+    let recording = Recording::read(json.json().as_bytes()).expect("a built trace is a trace");
+    let mut changed = recording.clone();
+    changed.remove(&[true, false, false, false]);
+    let truth = Truth::between(&recording, &changed);
+    let score = |map: &[(u32, u32)]| {
+        let map = map.iter().map(|&(one, two)| (Some(one), Some(two)));
+        truth.score(map).host
+    };
+    // The first x is gone: between the two y stands the second one.
+    let right = score(&[(1, 0), (2, 1), (3, 2)]);
+    assert_eq!((right.precision(), right.recall()), (1.0, 1.0));
+    let shifted = score(&[(1, 0), (0, 1), (3, 2)]);
+    assert_eq!((shifted.right, shifted.pairs), (2, 3));
 }

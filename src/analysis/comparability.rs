@@ -201,16 +201,19 @@ impl Analysis {
                 )
             },
         );
-        // Asked of the trace: frames that the user left out of the tree were recorded.
-        let trace = tree.trace();
-        let has_frames =
-            trace.events().any(|event| trace.category(event) == Category::PythonFunction);
-        let has_stacks = has_frames || !trace.call_stacks().is_empty();
         notes.add(
             "NO_PYTHON_STACKS",
-            u64::from(!has_stacks),
+            u64::from(!has_stacks(tree)),
             "profile with with_stack=True",
-            || "the trace has no Python frames: modules and layers are not known".to_owned(),
+            || match has_stacks(self.tree(side.other())) {
+                true => format!(
+                    "{} has no Python frames and {} has: it was compared without its frames, which are shown on its side alone; modules and layers are known of {} only",
+                    side.label(),
+                    side.other().label(),
+                    side.other().label()
+                ),
+                false => "the trace has no Python frames: modules and layers are not known".to_owned(),
+            },
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
         notes.add("NO_SHAPES", u64::from(!has_shapes), "profile with record_shapes=True", || {
@@ -224,6 +227,13 @@ impl Analysis {
             || format!("{early} GPU events start before the call that launched them"),
         );
     }
+}
+
+/// Asked of the trace: frames that the user left out of the tree were recorded.
+fn has_stacks(tree: &CallTree) -> bool {
+    let trace = tree.trace();
+    let is_frame = |event| trace.category(event) == Category::PythonFunction;
+    trace.events().any(is_frame) || !trace.call_stacks().is_empty()
 }
 
 fn examples(found: &[String]) -> String {

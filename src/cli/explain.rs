@@ -7,7 +7,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tracetree::diff::{Evidence, Explanation, TraceDiff};
+use tracetree::diff::{Evidence, Explanation, SharedWord, TraceDiff};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Result, Side};
 
@@ -69,6 +69,10 @@ fn evidence(partner: &Evidence, out: &mut dyn Write) -> io::Result<()> {
     line("all below", partner.same_subtree)?;
     line("all but kernel names", partner.same_shape)?;
     writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
+    for SharedWord { word, weight } in &partner.words {
+        let tells = if *weight >= 1.0 { "tells alone" } else { "too common to tell alone" };
+        writeln!(out, "  {:<22}{word} weighs {weight:.2}: {tells}", "word in both names")?;
+    }
     writeln!(out, "  {:<22}{} siblings apart", "position", partner.distance)
 }
 

@@ -1,14 +1,25 @@
 //! One call → why it has the partner that it has: the evidence, and the other candidates.
 
+use super::align::Words;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
-use super::{Relation, TraceDiff};
+use super::{Relation, TraceDiff, recorded};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
 /// How many other candidates are told.
 const CANDIDATES: usize = 5;
+
+/// A word that two names share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedWord {
+    /// The word, in small letters.
+    pub word: String,
+    /// 1 and more where it tells alone that two ops are akin: by how few distinct names of the two
+    /// traces have it.
+    pub weight: f64,
+}
 
 /// What speaks for and against two calls being the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +44,8 @@ pub struct Evidence {
     pub distance: u32,
     /// The partner that the candidate has.
     pub partner: Option<CallId>,
+    /// The long words that the names share where the keys differ, with what they weigh.
+    pub words: Vec<SharedWord>,
 }
 
 /// Why a call has the partner that it has.
@@ -57,10 +70,12 @@ impl TraceDiff {
         let (mut keys, mut arguments) =
             (Keys::new(&self.options().aliases), ArgumentIds::default());
         let outlines = self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+        let outlines = recorded::without_one_sided(self.trees(), outlines, &self.thread_pairs());
         let mut view = View {
             diff: self,
             outlines: outlines.as_ref(),
             bags: Bags::new(outlines.as_ref()),
+            words: Words::new(self.trees(), outlines.as_ref()),
             side,
         };
         let partner = self.partner(side, call);
@@ -89,6 +104,15 @@ impl TraceDiff {
             partner: partner.map(|partner| view.evidence(call, partner)),
             others,
         }
+    }
+}
+
+impl TraceDiff {
+    /// The roots that are partners.
+    fn thread_pairs(&self) -> Vec<(u32, u32)> {
+        let roots = self.tree(Side::Baseline).roots();
+        let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
+        roots.filter_map(pair).map(|(a, b)| (a.0, b.0)).collect()
     }
 }
 
@@ -133,6 +157,7 @@ struct View<'a> {
     diff: &'a TraceDiff,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
+    words: Words,
     side: Side,
 }
 
@@ -179,7 +204,15 @@ impl View<'_> {
                 .position(self.side, call)
                 .abs_diff(self.position(self.side.other(), other)),
             partner: self.diff.partner(self.side.other(), other),
+            words: self.words(call, other),
         }
+    }
+
+    fn words(&self, call: CallId, other: CallId) -> Vec<SharedWord> {
+        let mine = self.outlines[self.side].keys[call.index()];
+        let theirs = self.outlines[self.side.other()].keys[other.index()];
+        let shared = self.words.shared(mine, theirs).filter(|_| mine != theirs);
+        shared.map(|(word, weight)| SharedWord { word: word.to_owned(), weight }).collect()
     }
 
     /// How many siblings stand before a call.

@@ -1,8 +1,9 @@
 //! Names → keys: what must be equal for two calls of two runs to be the same call.
 //!
 //! A key is the kind of the call and its name without what may differ between two runs of the same
-//! code: addresses, line numbers, install prefixes of file paths, instance numbers of modules and
-//! steps, hashes of compiled graphs, and the vendor's prefix of runtime calls.
+//! code: addresses, line numbers, install prefixes of file paths, instance numbers of modules,
+//! steps, compiled regions and generated kernels, hashes of compiled graphs, and the vendor's prefix
+//! of runtime calls.
 
 use super::Aliases;
 use crate::trace::{Category, TextId};
@@ -108,7 +109,8 @@ pub(super) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
         CallKind::Runtime => runtime_name(name),
         CallKind::Frame => frame_name(name),
         CallKind::Op => op_name(name),
-        CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => Cow::Borrowed(name),
+        CallKind::Gpu => without_counter(name),
+        CallKind::Thread | CallKind::Unlinked => Cow::Borrowed(name),
     }
 }
 
@@ -152,7 +154,7 @@ fn frame_name(name: &str) -> Cow<'_, str> {
 }
 
 /// `file.py(12): function` → (`file.py`, `function`).
-fn split_frame(name: &str) -> Option<(&str, &str)> {
+pub(super) fn split_frame(name: &str) -> Option<(&str, &str)> {
     let (place, function) = name.split_once("): ")?;
     let (file, line) = place.rsplit_once('(')?;
     is_number(line).then_some((file, function))
@@ -191,10 +193,25 @@ fn without_install_prefix(path: &str) -> String {
 
 /// `ProfilerStep#12` → `ProfilerStep#`; hashes of compiled graphs and addresses are dropped.
 fn op_name(name: &str) -> Cow<'_, str> {
-    if name.starts_with("ProfilerStep#") {
-        return Cow::Borrowed("ProfilerStep#");
+    for counted in ["ProfilerStep#", "Torch-Compiled Region: "] {
+        if name.starts_with(counted) {
+            return Cow::Borrowed(counted);
+        }
     }
-    without_addresses(name)
+    match without_counter(name) {
+        Cow::Borrowed(name) => without_addresses(name),
+        stem @ Cow::Owned(_) => stem,
+    }
+}
+
+/// `triton_poi_fused_add_3` → `triton_poi_fused_add_#`: Inductor numbers the kernels that it writes
+/// as they come, so that one more of them renumbers all later ones.
+fn without_counter(name: &str) -> Cow<'_, str> {
+    let generated = name.starts_with("triton_") || name.contains("cpp_fused_");
+    match name.rsplit_once('_').filter(|&(_, number)| generated && is_number(number)) {
+        Some((stem, _)) => Cow::Owned(format!("{stem}_#")),
+        None => Cow::Borrowed(name),
+    }
 }
 
 /// Drops `0x7f…` addresses and hexadecimal or base-32 hashes of 16 and more characters.
@@ -297,6 +314,16 @@ mod tests {
             op("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbsk3yvlj5hkpq7u2wd6xzu ##"),
             "## Call CompiledFxGraph # ##"
         );
-        assert_eq!(op("triton_poi_fused_add_3"), "triton_poi_fused_add_3");
+    }
+
+    #[test]
+    fn what_counts_generated_kernels_and_regions_is_no_key() {
+        let of = |kind, name| normalise(kind, name).into_owned();
+        for kind in [CallKind::Op, CallKind::Gpu] {
+            assert_eq!(of(kind, "triton_poi_fused_add_3"), "triton_poi_fused_add_#");
+            assert_eq!(of(kind, "graph_0_cpp_fused_mul_12"), "graph_0_cpp_fused_mul_#");
+            assert_eq!(of(kind, "sm80_gemm_128"), "sm80_gemm_128");
+        }
+        assert_eq!(of(CallKind::Op, "Torch-Compiled Region: 3/1"), "Torch-Compiled Region: ");
     }
 }

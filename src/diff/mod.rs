@@ -12,11 +12,12 @@ mod merged;
 mod options;
 mod order;
 mod outline;
+mod recorded;
 mod uid_map;
 
 pub use alias::Aliases;
 pub use differences::Difference;
-pub use explain::{Evidence, Explanation};
+pub use explain::{Evidence, Explanation, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use uid_map::UidPair;
@@ -116,10 +117,11 @@ impl TraceDiff {
         options: DiffOptions,
     ) -> TraceDiff {
         let owned = PerSide::new(baseline.into(), candidate.into());
-        let trees = PerSide::from_fn(|side| &*owned[side]);
+        let programs: PerSide<Program> = owned.map(Program::of);
+        let trees = programs.as_ref().map(|program| &**program.tree());
         let pairing = match order::in_order(trees) {
-            true => align_in_order(trees, &options.aliases),
-            false => mirrored(align_in_order(trees.swap(), &options.aliases)),
+            true => align_in_order(programs.as_ref(), &options.aliases),
+            false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
         };
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
@@ -129,8 +131,17 @@ impl TraceDiff {
             "compare fewer steps, or record Python stacks: they give the calls more structure",
             || "blocks of unlike siblings were too long to be searched whole; some calls in them may be unpaired".to_owned(),
         );
+        notes.add(
+            "THREADS_CUT",
+            pairing.cut_threads,
+            "leave threads out that do not matter",
+            || {
+                "threads were too many to hold each against every other one; some may be unpaired"
+                    .to_owned()
+            },
+        );
         TraceDiff {
-            programs: owned.map(Program::of),
+            programs,
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
@@ -220,10 +231,13 @@ impl TraceDiff {
     }
 }
 
-fn align_in_order(trees: PerSide<&CallTree>, aliases: &Aliases) -> align::Pairing {
+fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> align::Pairing {
+    let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
-    align::align(trees, outlines.as_ref())
+    let threads = align::pair_threads(outlines.as_ref());
+    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
+    align::align(programs, outlines.as_ref(), &threads)
 }
 
 fn mirrored(pairing: align::Pairing) -> align::Pairing {
@@ -236,5 +250,6 @@ fn mirrored(pairing: align::Pairing) -> align::Pairing {
         partners: pairing.partners.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
+        cut_threads: pairing.cut_threads,
     }
 }

@@ -57,6 +57,11 @@ pub(super) struct Outline<'a> {
     pub(super) shape: Vec<u64>,
     /// Evidence tokens before each call in preorder; one entry more than calls.
     weight_before: Vec<u32>,
+    /// Calls that the other side cannot have, because it did not record any of their kind; empty
+    /// where there are none. They are no one's child here, and what they hold stands in their place.
+    hidden: Vec<bool>,
+    /// Calls before each one that are not hidden, one entry more than calls; empty where all are.
+    seen_before: Vec<u32>,
 }
 
 impl<'a> Outline<'a> {
@@ -77,15 +82,36 @@ impl<'a> Outline<'a> {
             arguments: tree.calls().map(argument).collect(),
             exact: vec![0; tree.len()],
             shape: vec![0; tree.len()],
-            weight_before: Vec::with_capacity(tree.len() + 1),
+            weight_before: Vec::new(),
+            hidden: Vec::new(),
+            seen_before: Vec::new(),
         };
+        outline.sum_up();
+        outline
+    }
+
+    /// The same tree with these calls hidden.
+    #[must_use]
+    pub(super) fn without(mut self, hidden: Vec<bool>) -> Outline<'a> {
+        let seen = |before: &mut u32, &hidden: &bool| {
+            let now = *before;
+            *before += u32::from(!hidden);
+            Some(now)
+        };
+        self.seen_before = hidden.iter().chain([&true]).scan(0, seen).collect();
+        self.hidden = hidden;
+        self.sum_up();
+        self
+    }
+
+    fn sum_up(&mut self) {
+        let tree = self.tree;
         let strides = ArgumentIds::strides_of(tree.trace());
-        outline.hash_subtrees(|call| {
+        self.hash_subtrees(|call| {
             let id = tree.event(CallId(call)).and_then(|event| tree.trace().arguments_id(event));
             id.map_or(0, |id| strides[id.index()])
         });
-        outline.weigh();
-        outline
+        self.weigh();
     }
 
     pub(super) fn len(&self) -> usize {
@@ -132,8 +158,27 @@ impl<'a> Outline<'a> {
         self.tree.end(CallId(call)).0
     }
 
+    pub(super) fn is_hidden(&self, call: u32) -> bool {
+        self.hidden.get(call as usize).copied().unwrap_or(false)
+    }
+
+    /// How many calls stand before a call, hidden ones left out.
+    pub(super) fn position(&self, call: u32) -> u32 {
+        self.seen_before.get(call as usize).copied().unwrap_or(call)
+    }
+
+    /// Number of calls in the subtree, hidden ones left out.
+    pub(super) fn size(&self, call: u32) -> u32 {
+        self.position(self.end(call)) - self.position(call)
+    }
+
+    /// The calls of the subtree in preorder, hidden ones left out.
+    pub(super) fn subtree(&self, call: u32) -> impl Iterator<Item = u32> {
+        (call..self.end(call)).filter(|&below| !self.is_hidden(below))
+    }
+
     pub(super) fn has_children(&self, call: u32) -> bool {
-        self.end(call) > call + 1
+        self.size(call) > 1
     }
 
     pub(super) fn children(&self, call: u32) -> Vec<u32> {
@@ -149,8 +194,9 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        let within = move |call: u32| (call < end).then_some(call);
-        std::iter::successors(within(first), move |&call| within(self.end(call)))
+        // What a hidden call holds stands behind it: the next call is its first child.
+        let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
+        std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
 
     /// Number of evidence tokens in the subtree.
@@ -166,7 +212,7 @@ impl<'a> Outline<'a> {
     /// Evidence tokens of the call itself: its key and what else is known of it.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
-        if self.is_query(call) {
+        if self.is_query(call) || self.is_hidden(call) {
             return [None, None];
         }
         let more = match (self.kind(call), self.arguments[at]) {
@@ -179,6 +225,7 @@ impl<'a> Outline<'a> {
 
     fn weigh(&mut self) {
         let mut before = 0;
+        self.weight_before = Vec::with_capacity(self.len() + 1);
         for call in 0..self.len() as u32 {
             self.weight_before.push(before);
             before += self.tokens(call).iter().flatten().count() as u32;
@@ -193,13 +240,13 @@ impl<'a> Outline<'a> {
             let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
             let mut exact = mix(own, strides(call));
             let mut shape = mix(u64::from(self.place(call).0), u64::from(self.arguments[at]));
-            let mut child = call + 1;
-            while child < self.end(call) {
+            // A hidden call is looked through from above, and only once.
+            let children = if self.is_hidden(call) { 0 } else { self.end(call) };
+            for child in self.siblings(call + 1, children) {
                 if !self.is_query(child) {
                     exact = mix(exact, self.exact[child as usize]);
                     shape = mix(shape, self.shape[child as usize]);
                 }
-                child = self.end(child);
             }
             self.exact[at] = exact;
             self.shape[at] = shape;

@@ -5,7 +5,7 @@
 
 use super::phase::Phase;
 use super::phases::Phases;
-use super::steps::{StepId, StepSpan, Steps};
+use super::steps::{StepId, Steps};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{EventId, Trace};
 use crate::tree::{CallId, CallTree};
@@ -104,12 +104,10 @@ impl Selection {
         }
         let trace = tree.trace();
         let in_steps = |event: EventId| {
-            let started = |step: &(usize, &StepSpan)| {
-                (step.1.start..step.1.end).contains(&trace.start(event))
-            };
-            let step = steps.spans().iter().enumerate().find(started);
-            self.steps
-                .is_none_or(|range| step.is_some_and(|(at, _)| range.contains(StepId(at as u32))))
+            let start = trace.start(event);
+            let next = steps.spans().partition_point(|step| step.start <= start);
+            let at = next.checked_sub(1).filter(|&at| start < steps.spans()[at].end);
+            self.steps.is_none_or(|range| at.is_some_and(|at| range.contains(StepId(at as u32))))
         };
         Ok(trace.select(|event| match tree.call_of(event) {
             Some(_) => keep[event.index()],

@@ -90,10 +90,14 @@ impl Trial {
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
+        let pairs: Vec<(u32, u32)> =
+            self.map.iter().filter_map(|&(one, two)| Some((one?, two?))).collect();
+        let classes = self.truth.classes(&pairs);
         let wrong = self.map.iter().filter_map(|&(one, two)| {
             let one = one?;
             let right = self.truth.partner(one);
-            let is_right = two.map_or(right.is_none(), |two| self.truth.allows((one, two)));
+            let is_right =
+                two.map_or(right.is_none(), |two| self.truth.allows(&classes, (one, two)));
             (!is_right).then(|| {
                 let name = |uid: Option<u32>| uid.map_or_else(|| "nothing".to_owned(), candidate);
                 format!(

@@ -1,18 +1,22 @@
 //! Two recordings with known partners and a UID map → how much of the map is right.
 //!
 //! What nothing tells apart may take each other's partner: two events of one trace are alike when
-//! their subtrees are equal (names, arguments, kernel names) and so are their parents, or the
-//! parents are one. So are a call and the call of the same name and arguments that it holds: where
-//! one of the two is gone, nothing tells which. Pairs are therefore counted between classes of alike
-//! events:
+//! their subtrees are equal (names without instance numbers, arguments, kernel names) and they stand
+//! in one stretch: below one parent, or below alike ones, and between the same two *firm* siblings,
+//! those that the map has right to the event. So are a call and the call of the same name and
+//! arguments that it holds: where one of the two is gone, nothing tells which. Pairs are therefore
+//! counted between classes of alike events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
 //! map     a1→b2  a3→b1  a2 dropped     the same two pairs between the same classes: right
+//!
+//! truth   x1 y1 x2 y2 → x1 y1 y2       y1 and y2 are firm, and nothing is left for the x between
+//! map     x2→x1                        them: the x of the other stretch is no twin, wrong
 //! ```
 
 use super::recording::{Event, Forest, Kind, Recording};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A partner, or none, on each side; positions in `traceEvents`.
@@ -69,9 +73,18 @@ pub struct Truth {
 #[derive(Debug)]
 struct Facts {
     kinds: Vec<Kind>,
-    linked: Vec<bool>,
     on_gpu_path: Vec<bool>,
-    classes: Vec<u64>,
+    forest: Forest,
+    contents: Vec<u64>,
+    /// Whether a call does the same again inside, by the inner call: same name, same arguments.
+    repeats: Vec<bool>,
+}
+
+/// The classes of alike events of both sides, by position.
+#[derive(Debug)]
+pub struct Classes {
+    baseline: Vec<u64>,
+    candidate: Vec<u64>,
 }
 
 impl Truth {
@@ -100,23 +113,35 @@ impl Truth {
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
         let map: Vec<(u32, u32)> =
             map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
+        let classes = self.classes(&map);
         Scores {
-            gpu_path: self.score_group(&map, |one, two| {
+            gpu_path: self.score_group(&map, &classes, |one, two| {
                 self.baseline.in_gpu_path(one) || self.candidate.in_gpu_path(two)
             }),
-            host: self.score_group(&map, |one, two| {
+            host: self.score_group(&map, &classes, |one, two| {
                 self.baseline.is_host(one) || self.candidate.is_host(two)
             }),
         }
     }
 
+    /// Which events are alike, between those that a map has right to the event.
+    pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
+        let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
+        let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
+        Classes {
+            baseline: self.baseline.classes(firm.iter().map(|pair| pair.0)),
+            candidate: self.candidate.classes(firm.iter().map(|pair| pair.1)),
+        }
+    }
+
     /// Whether a pair joins what the truth joins, or what is alike to it.
-    pub fn allows(&self, (one, two): (u32, u32)) -> bool {
-        let partner = |of: u32| self.pairs.binary_search_by_key(&of, |pair| pair.0).ok();
-        let candidate = partner(one).map(|at| self.candidate.class(self.pairs[at].1));
+    pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
+        let class = |of: &[u64], at: u32| of.get(at as usize).copied();
+        let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
         let back = self.pairs.iter().find(|pair| pair.1 == two);
-        let baseline = back.map(|pair| self.baseline.class(pair.0));
-        candidate == Some(self.candidate.class(two)) || baseline == Some(self.baseline.class(one))
+        let back = back.and_then(|pair| class(&classes.baseline, pair.0));
+        partner.is_some_and(|class_of| class(&classes.candidate, two) == Some(class_of))
+            || back.is_some_and(|class_of| class(&classes.baseline, one) == Some(class_of))
     }
 
     /// The true partner of an event of the baseline.
@@ -125,13 +150,19 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    fn score_group(&self, map: &[(u32, u32)], in_group: impl Fn(u32, u32) -> bool) -> Score {
+    fn score_group(
+        &self,
+        map: &[(u32, u32)],
+        of: &Classes,
+        in_group: impl Fn(u32, u32) -> bool,
+    ) -> Score {
         let member = |pair: &&(u32, u32)| in_group(pair.0, pair.1);
         let mut truth: Vec<_> = self.pairs.iter().filter(member).copied().collect();
         let mut found: Vec<_> = map.iter().filter(member).copied().collect();
         let exact = count_common(&mut truth, &mut found);
+        let class = |of: &[u64], at: u32| of.get(at as usize).copied().unwrap_or(0);
         let classes =
-            |&(one, two): &(u32, u32)| (self.baseline.class(one), self.candidate.class(two));
+            |&(one, two): &(u32, u32)| (class(&of.baseline, one), class(&of.candidate, two));
         let mut true_classes: Vec<_> = truth.iter().map(classes).collect();
         let mut found_classes: Vec<_> = found.iter().map(classes).collect();
         Score {
@@ -149,10 +180,41 @@ impl Facts {
         let forest = Forest::of(events);
         Facts {
             kinds: events.iter().map(|event| event.kind).collect(),
-            linked: forest.parents.iter().map(Option::is_some).collect(),
-            classes: classes(events, &forest),
-            on_gpu_path: forest.on_gpu_path,
+            on_gpu_path: forest.on_gpu_path.clone(),
+            contents: contents(events, &forest, without_instances),
+            repeats: (0..events.len())
+                .map(|at| {
+                    let above = forest.parents[at].map(|parent| &events[parent]);
+                    above.is_some_and(|above| repeats(above, &events[at]))
+                })
+                .collect(),
+            forest,
         }
+    }
+
+    /// A number for each event that alike events share, and others do not.
+    fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
+        let mut is_firm = vec![false; self.kinds.len()];
+        firm.for_each(|at| is_firm[at as usize] = true);
+        // The last firm sibling before each event.
+        let mut stretches = vec![usize::MAX; self.kinds.len()];
+        for (_, list) in self.forest.sibling_lists() {
+            let mut last = usize::MAX;
+            for &at in list {
+                stretches[at] = last;
+                last = if is_firm[at] { at } else { last };
+            }
+        }
+        let mut classes = self.contents.clone();
+        for &at in &self.forest.preorder {
+            classes[at] = match self.forest.parents[at] {
+                _ if is_firm[at] => hash(&(1_u64, at)),
+                Some(parent) if self.repeats[at] => classes[parent],
+                Some(parent) => hash(&(classes[parent], classes[at], stretches[at])),
+                None => hash(&(0_u64, classes[at], stretches[at])),
+            };
+        }
+        classes
     }
 
     fn is_host(&self, at: u32) -> bool {
@@ -162,28 +224,11 @@ impl Facts {
     fn in_gpu_path(&self, at: u32) -> bool {
         let at = at as usize;
         self.kinds.get(at).is_some_and(|&kind| match kind {
-            Kind::Gpu => self.linked[at],
+            Kind::Gpu => self.forest.parents[at].is_some(),
             Kind::Op | Kind::Frame | Kind::Runtime => self.on_gpu_path[at],
             Kind::Annotation | Kind::Other => false,
         })
     }
-
-    fn class(&self, at: u32) -> u64 {
-        self.classes.get(at as usize).copied().unwrap_or(0)
-    }
-}
-
-/// A number for each event that alike events share, and others do not.
-fn classes(events: &[Event], forest: &Forest) -> Vec<u64> {
-    let mut classes = contents(events, forest, without_addresses);
-    for &at in &forest.preorder {
-        classes[at] = match forest.parents[at] {
-            Some(parent) if repeats(&events[parent], &events[at]) => classes[parent],
-            Some(parent) => hash(&(classes[parent], classes[at])),
-            None => hash(&(0_u64, classes[at])),
-        };
-    }
-    classes
 }
 
 /// Whether a call does the same again inside: same name, same arguments.
@@ -208,6 +253,16 @@ fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
     hash(&(event.kind, arguments))
+}
+
+/// The name without addresses and without the instance number of a module.
+fn without_instances(name: &str) -> String {
+    match name.strip_prefix("nn.Module: ").and_then(|module| module.rsplit_once('_')) {
+        Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            class.to_owned()
+        }
+        Some(_) | None => without_addresses(name),
+    }
 }
 
 /// The name without the digits of `0x…` addresses, which are other ones in every run.

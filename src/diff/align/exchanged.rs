@@ -50,8 +50,9 @@ impl Aligner<'_> {
     /// Takes out of `pairs`, calls that stand opposite each other, those that only the number in
     /// their names tells apart and that changed places: both that would be right are free.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
-        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
-        let token = |side: Side, call: u32| (key(side, call), self.trees[side].name(CallId(call)));
+        let (outlines, trees) = (self.outlines, self.trees);
+        let key = |side: Side, call: u32| outlines[side].keys[call as usize];
+        let token = |side: Side, call: u32| (key(side, call), trees[side].name(CallId(call)));
         let differ = |&(a, b): &(u32, u32)| {
             let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
             mine.0 == theirs.0 && mine.1 != theirs.1
@@ -74,6 +75,11 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
+            // What is equal below tells more than a number, which follows from the order of calls.
+            if self.is_equal(a, b) && !(self.hold_the_same(a, twin) && self.hold_the_same(other, b))
+            {
+                return true;
+            }
             free.candidate.remove(&mine);
             free.baseline.remove(&theirs);
             exchanged.extend([(a, twin), (other, b)]);
@@ -82,6 +88,13 @@ impl Aligner<'_> {
         for (a, b) in exchanged {
             self.pair(a, b, Relation::Moved);
         }
+    }
+
+    /// Whether two calls hold nearly the same, in whatever order: a call that is gone or an exchange
+    /// inside leaves them one module, other shapes do not.
+    fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
+        let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
+        10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
     }
 
     fn pair_likes(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)], likeness: Likeness) {

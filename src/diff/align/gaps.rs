@@ -9,7 +9,8 @@
 //! side of the gap and the calls below have in common; kept, what the best partner for a rename
 //! and the calls below have in common.
 
-use super::sequence::{self, Compare};
+use super::sequence::{self, Compare, Tokens};
+use super::weights::{PARTNERS, RATIO, SMALL};
 use super::words::Words;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::outline::Outline;
@@ -17,14 +18,11 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
 
-/// How many partners for a rename are weighed against opening a call.
-const PARTNERS: usize = 64;
-
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
 pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
-    pub(super) words: &'b mut Words<'a>,
+    pub(super) words: &'b Words,
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
@@ -62,7 +60,13 @@ impl<'b> Gap<'_, 'b> {
         if inner.size == 0 {
             return self.wraps_queries(side, call, partners).then_some(0);
         }
-        let opened = self.bags.common(inner, wanted);
+        let mut opened = self.bags.common(inner, wanted);
+        let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
+        if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
+            // The launches in ops of the other side are others: these were put in their place.
+            let launches = self.bags.launches(side, call);
+            opened -= self.bags.common(launches, wanted).min(opened);
+        }
         // Small change: neither most of what the call holds nor most of what the other side wants.
         if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
             return None;
@@ -98,39 +102,57 @@ impl<'b> Gap<'_, 'b> {
 
     /// The calls of the other run around the same place.
     fn possible_partners(&self, side: Side, at: usize) -> &'b [u32] {
-        let others = self.runs[side.other()];
-        let middle = at * others.len() / self.runs[side].len();
-        let from = middle.saturating_sub(PARTNERS / 2).min(others.len().saturating_sub(PARTNERS));
-        &others[from..(from + PARTNERS).min(others.len())]
+        &self.runs[side.other()][self.near(side, at)]
+    }
+
+    /// Which positions of the other run are around the same place.
+    fn near(&self, side: Side, at: usize) -> Range<usize> {
+        let others = self.runs[side.other()].len();
+        let middle = at * others / self.runs[side].len();
+        let from = middle.saturating_sub(PARTNERS / 2).min(others.saturating_sub(PARTNERS));
+        from..(from + PARTNERS).min(others)
     }
 
     /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
     /// `cudnn_convolution`, in order. What lies below them may stand beside them on the other side,
     /// as the bias add does, so both are opened and aligned together with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
-        let runs = self.runs;
+        let works = PerSide::from_fn(|side| self.working_ops(side));
+        let as_many = works.baseline.len() == works.candidate.len();
         let mut found = Vec::new();
         let mut from = 0;
-        for (at, &a) in runs.baseline.iter().enumerate() {
-            let near = self.possible_partners(Side::Baseline, at);
-            let next = (from..runs.candidate.len()).find(|&position| {
-                let b = runs.candidate[position];
-                near.contains(&b) && self.is_variant(a, b)
-            });
-            if let Some(position) = next {
-                found.push((a, runs.candidate[position]));
-                from = position + 1;
+        for &at in &works.baseline {
+            let a = self.runs.baseline[at];
+            let near = self.near(Side::Baseline, at);
+            from = from.max(works.candidate.partition_point(|&at| at < near.start));
+            let others = works.candidate[from..].iter().take_while(|&&at| near.contains(&at));
+            let next = others
+                .enumerate()
+                .find(|&(_, &position)| self.is_variant(a, self.runs.candidate[position], as_many));
+            if let Some((offset, &position)) = next {
+                found.push((a, self.runs.candidate[position]));
+                from += offset + 1;
             }
         }
         found
     }
 
-    fn is_variant(&mut self, a: u32, b: u32) -> bool {
+    /// Where in a run the ops with GPU work are.
+    fn working_ops(&self, side: Side) -> Vec<usize> {
+        let outline = self.outlines[side];
+        let works = |&call: &u32| outline.kind(call) == CallKind::Op && outline.is_gpu_path(call);
+        let run = self.runs[side].iter().enumerate();
+        run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
+    }
+
+    /// Whether the names are akin and something else speaks for it: what lies below, the arguments,
+    /// or, where both sides of the gap have as many ops with GPU work, the place.
+    fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let works = |outline: &Outline<'_>, call: u32| {
-            outline.kind(call) == CallKind::Op && outline.is_gpu_path(call)
-        };
-        if !works(x, a) || !works(y, b) || !self.words.share_a_telling_one(a, b) {
+        let keys = (x.keys[a as usize], y.keys[b as usize]);
+        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
+        let akin = !generated && self.words.tell_of_kinship(keys.0, keys.1);
+        if !akin || self.is_out_of_proportion(a, b) {
             return false;
         }
         let mut holds = |side: Side, call: u32, key: Option<u32>| {
@@ -138,7 +160,24 @@ impl<'b> Gap<'_, 'b> {
             key.is_some_and(|key| self.bags.holds(inner, key))
         };
         // A wrapper that is named after what it wraps is no variant of it.
-        !holds(Side::Baseline, a, y.tokens(b)[0]) && !holds(Side::Candidate, b, x.tokens(a)[0])
+        let wraps =
+            holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
+        let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
+        let same_arguments = arguments.0 != 0 && arguments.0 == arguments.1;
+        !wraps && (as_many || same_arguments || self.share_most(a, b))
+    }
+
+    /// Whether two calls share at least half of what the smaller one holds.
+    fn share_most(&mut self, a: u32, b: u32) -> bool {
+        let below = self.bags.below(Side::Baseline, a);
+        let other = self.bags.below(Side::Candidate, b);
+        2 * self.bags.common(below, other) >= below.size.min(other.size)
+    }
+
+    /// Whether one of two calls holds so much more than the other that they cannot be one op.
+    fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
+        let weights = (self.outlines.baseline.weight(a), self.outlines.candidate.weight(b));
+        weights.0.max(weights.1) > RATIO * weights.0.min(weights.1) + SMALL
     }
 
     /// How much would be paired if the call were kept and renamed.
@@ -166,7 +205,11 @@ impl<'b> Gap<'_, 'b> {
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.kind(a) != y.kind(b) || !x.is_op_or_frame(a) {
+        let keys = (x.keys[a as usize], y.keys[b as usize]);
+        // What a compiler made stands for several ops and is none of them under another name.
+        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
+        let unlike = x.kind(a) != y.kind(b) || !x.is_op_or_frame(a);
+        if unlike || generated || self.is_out_of_proportion(a, b) {
             return 0;
         }
         let below = self.bags.below(Side::Baseline, a);
@@ -174,9 +217,10 @@ impl<'b> Gap<'_, 'b> {
         let (shared, larger) = (self.bags.common(below, other), below.size.max(other.size));
         let arguments = x.arguments[a as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
-        let alike = same_arguments || self.words.share_a_telling_one(a, b);
+        let one_code = self.words.are_one_code(keys.0, keys.1);
+        let alike = same_arguments || one_code || self.words.tell_of_kinship(keys.0, keys.1);
         let agrees = match larger {
-            0 => same_arguments,
+            0 => same_arguments || one_code,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
         match agrees || self.is_in_row_of_variants(a, b) {
@@ -188,7 +232,10 @@ impl<'b> Gap<'_, 'b> {
     /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
     /// where nothing else is known of them, or all below is renamed, too.
     fn is_in_row_of_variants(&mut self, a: u32, b: u32) -> bool {
-        self.runs.baseline.len() == self.runs.candidate.len() && self.words.begin_alike(a, b)
+        let keys =
+            (self.outlines.baseline.keys[a as usize], self.outlines.candidate.keys[b as usize]);
+        self.runs.baseline.len() == self.runs.candidate.len()
+            && self.words.begin_alike(keys.0, keys.1)
     }
 
     /// What is below a call, without its name: equal for a call and its renamed partner.
@@ -220,8 +267,11 @@ impl Compare for Gap<'_, '_> {
         true
     }
 
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
-        (of(Side::Baseline, &self.runs.baseline[a]), of(Side::Candidate, &self.runs.candidate[b]))
+        vec![(
+            of(Side::Baseline, &self.runs.baseline[a]),
+            of(Side::Candidate, &self.runs.candidate[b]),
+        )]
     }
 }

@@ -15,17 +15,23 @@ mod score;
 mod sequence;
 mod slide;
 mod threads;
+mod weights;
 mod words;
 
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
 use super::{NONE, Relation};
+use crate::program::Program;
 use crate::side::{PerSide, Side};
-use crate::tree::CallTree;
+use crate::tree::{CallId, CallKind, CallTree};
 use moves::Likeness;
 use rustc_hash::FxHashMap;
-use words::Words;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+pub(super) use threads::{ThreadPairs, pair_threads};
+pub(super) use words::Words;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -36,15 +42,23 @@ pub(super) struct Pairing {
     pub(super) relations: PerSide<Vec<Relation>>,
     /// Blocks of unlike siblings that were too large to be searched whole.
     pub(super) cut_blocks: u64,
+    /// Threads for which not every thread of the other side was looked at.
+    pub(super) cut_threads: u64,
 }
 
-/// Aligns two trees.
-pub(super) fn align(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Pairing {
+/// Aligns two trees whose threads are paired.
+pub(super) fn align(
+    programs: PerSide<&Program>,
+    outlines: PerSide<&Outline<'_>>,
+    threads: &ThreadPairs,
+) -> Pairing {
+    let trees = programs.map(|program| &**program.tree());
     let mut aligner = Aligner {
+        programs,
         trees,
         outlines,
         bags: Bags::new(outlines),
-        words: Words::new(trees),
+        words: Words::new(trees, outlines),
         pairing: Pairing {
             partners: outlines.map(|outline| vec![NONE; outline.len()]),
             relations: PerSide::new(
@@ -52,24 +66,32 @@ pub(super) fn align(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) 
                 vec![Relation::OnlyCandidate; outlines.candidate.len()],
             ),
             cut_blocks: 0,
+            cut_threads: threads.cut,
         },
         queue: Vec::new(),
+        scope: PerSide::from_fn(|_| 0..0),
+        siblings: 0,
     };
-    aligner.align_threads();
+    aligner.align_threads(&threads.pairs);
     aligner.pairing
 }
 
 struct Aligner<'a> {
+    programs: PerSide<&'a Program>,
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    words: Words<'a>,
+    words: Words,
     pairing: Pairing,
     /// Pairs whose children are still to be aligned.
     queue: Vec<(u32, u32)>,
+    /// The calls among which the lists stand that are being aligned.
+    scope: PerSide<Range<u32>>,
+    /// How many calls the longer one of these lists has.
+    siblings: usize,
 }
 
-impl<'a> Aligner<'a> {
+impl<'a, 't> Aligner<'a> {
     fn is_free(&self, side: Side, call: u32) -> bool {
         self.pairing.partners[side][call as usize] == NONE
     }
@@ -105,6 +127,10 @@ impl<'a> Aligner<'a> {
                     self.outlines.baseline.children(a),
                     self.outlines.candidate.children(b),
                 );
+                self.scope = PerSide::new(
+                    a + 1..self.outlines.baseline.end(a),
+                    b + 1..self.outlines.candidate.end(b),
+                );
                 self.align_lists(lists);
             }
         }
@@ -113,18 +139,14 @@ impl<'a> Aligner<'a> {
     /// Pairs two subtrees call by call where they are identical.
     fn pair_identical(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let range = |outline: &Outline<'_>, call: u32| call as usize..outline.end(call) as usize;
-        let (mine, theirs) = (range(x, a), range(y, b));
         let identical = x.exact[a as usize] == y.exact[b as usize]
-            && mine.len() == theirs.len()
-            && x.keys[mine.clone()] == y.keys[theirs.clone()]
-            && mine
-                .clone()
-                .zip(theirs.clone())
-                .all(|(i, j)| x.end(i as u32) - a == y.end(j as u32) - b);
+            && x.size(a) == y.size(b)
+            && x.subtree(a)
+                .zip(y.subtree(b))
+                .all(|(i, j)| x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j));
         if identical {
-            for (i, j) in mine.zip(theirs).skip(1) {
-                self.link(i as u32, j as u32, Relation::Same);
+            for (i, j) in x.subtree(a).zip(y.subtree(b)).skip(1) {
+                self.link(i, j, Relation::Same);
             }
         }
         identical
@@ -133,6 +155,7 @@ impl<'a> Aligner<'a> {
     /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
         let mut gaps = Vec::new();
+        self.siblings = lists.baseline.len().max(lists.candidate.len());
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
@@ -178,11 +201,11 @@ impl<'a> Aligner<'a> {
         // Only GPU events of the same launch stand beside each other and are paired by order.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings =
-            score::Siblings::new(self.trees, self.outlines, &mut self.bags, lists, together);
+            score::Siblings::new(self.programs, self.outlines, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
-        let mut pairs: Vec<_> =
-            aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j)).collect();
+        let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
+        let mut pairs: Vec<_> = pairs.collect();
         self.pair_renumbered(lists, &mut pairs);
         let (firm, unlike): (Vec<_>, Vec<_>) =
             pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
@@ -223,7 +246,7 @@ impl<'a> Aligner<'a> {
 
     fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
         let tree = self.trees.baseline;
-        let first = lists.baseline.first().map(|&call| crate::tree::CallId(call));
+        let first = lists.baseline.first().map(|&call| CallId(call));
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
@@ -262,7 +285,7 @@ impl<'a> Aligner<'a> {
         gaps::Gap {
             outlines: self.outlines,
             bags: &mut self.bags,
-            words: &mut self.words,
+            words: &self.words,
             runs: gap.as_ref().map(Vec::as_slice),
         }
     }
@@ -278,8 +301,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Pairs the launches of a gap, in order, where both sides have as many of a kind: the calls
-    /// around the gap hold them together, whatever their kernels are called.
+    /// Pairs the launches of a gap where both sides have as many of a kind, in order, or where one
+    /// side has one and the other several, as a product that is split: the calls around the gap hold
+    /// them together, whatever their kernels are called.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -290,12 +314,31 @@ impl<'a> Aligner<'a> {
             }
         }
         for of_kind in launches.into_values() {
-            if of_kind.baseline.len() == of_kind.candidate.len() {
-                for (a, b) in of_kind.baseline.into_iter().zip(of_kind.candidate) {
+            let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
+                1 => self.longest(side, &of_kind[side]),
+                _ => of_kind[side].clone(),
+            });
+            if mine.len() == theirs.len() {
+                for (a, b) in mine.into_iter().zip(theirs) {
                     self.pair_in_place(a, b);
                 }
             }
         }
+    }
+
+    /// The launch of the longest kernel, the first one of several: what is put beside a product
+    /// clears its output before or adds its parts up after, and is shorter.
+    fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
+        let tree = self.trees[side];
+        let duration = |call: u32| {
+            let below = tree.children(CallId(call));
+            below
+                .filter(|&below| tree.kind(below) == CallKind::Gpu)
+                .map(|gpu| tree.duration(gpu))
+                .max()
+        };
+        let longest = launches.iter().copied().max_by_key(|&call| (duration(call), Reverse(call)));
+        longest.into_iter().collect()
     }
 }
 

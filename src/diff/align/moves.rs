@@ -4,23 +4,17 @@
 //! least half of what is below them. Among several, those that stand nearest to each other; near
 //! calls that are similar come before far ones that are equal, because in a trace of repeated steps
 //! an equal call is always to be had somewhere.
+//!
+//! Last of all, calls that are left over below different pairs: a module that another one calls now.
 
 use super::Aligner;
 use super::score::is_one_inside_other;
+use super::weights::{
+    BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, UNMISTAKABLE,
+};
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// How many of the nearest calls of the other side are considered, before and behind.
-const NEAREST: usize = 8;
-
-/// How many calls below those that are left over are looked at.
-const LOOKED_INTO: usize = 1 << 14;
-
-/// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
-const BESIDE: u32 = 48;
-/// How far apart two calls are near: about a layer.
-const NEAR: u32 = 512;
 
 /// A call that is left over, and where it stands in the preorder of the baseline.
 #[derive(Clone, Copy)]
@@ -38,8 +32,9 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
-    /// Equal subtrees anywhere, then the only calls of their key with half of what is below in
-    /// common.
+    /// Equal subtrees anywhere that are the only ones of their kind (any in a short list, where nothing
+    /// is far), then the only calls of their key
+    /// with half of what is below in common.
     Far,
 }
 
@@ -59,19 +54,29 @@ impl Aligner<'_> {
         if likeness == Likeness::Beside {
             lost = self.without_wrapped(&lost);
         }
-        let reach = match likeness {
-            Likeness::Beside => BESIDE,
-            Likeness::EqualNear | Likeness::SimilarNear => NEAR,
-            Likeness::Far => u32::MAX,
-        };
-        if likeness != Likeness::SimilarNear {
-            self.pair_by(&lost, reach, exact_of);
-            self.pair_by(&lost, reach, |me, side, call| me.outlines[side].shape[call as usize]);
-        }
+        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         match likeness {
-            Likeness::Beside | Likeness::SimilarNear => self.pair_by(&lost, reach, key_of),
-            Likeness::EqualNear => {}
-            Likeness::Far => self.pair_the_only(&lost, key_of),
+            Likeness::Beside => {
+                self.pair_by(&lost, BESIDE, exact_of);
+                self.pair_by(&lost, BESIDE, shape_of);
+                self.pair_by(&lost, BESIDE, key_of);
+            }
+            Likeness::EqualNear => {
+                self.pair_by(&lost, NEAR, exact_of);
+                self.pair_by(&lost, NEAR, shape_of);
+            }
+            Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
+            Likeness::Far if self.siblings <= SHORT_LIST => {
+                self.pair_by(&lost, u32::MAX, exact_of);
+                self.pair_by(&lost, u32::MAX, shape_of);
+                let only = self.only_left(&lost, key_of);
+                self.pair_each(only);
+            }
+            Likeness::Far => {
+                self.pair_the_only(&lost, exact_of);
+                self.pair_the_only(&lost, shape_of);
+                self.pair_the_only(&lost, key_of);
+            }
         }
     }
 
@@ -89,6 +94,34 @@ impl Aligner<'_> {
         };
         let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
         self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
+    }
+
+    /// Pairs equal subtrees that stand below different pairs, near each other or the only ones of the
+    /// whole traces, the outermost first.
+    pub(super) fn pair_moved_elsewhere(&mut self) {
+        let outlines = self.outlines;
+        let large = |me: &Self, side: Side, call: u32| {
+            let outline = me.outlines[side];
+            outline.is_op_or_frame(call) && outline.weight(call) >= MOVED_ELSEWHERE
+        };
+        let lost = PerSide::from_fn(|side| {
+            let roots = outlines[side].roots().into_iter();
+            let free: Vec<u32> =
+                roots.flat_map(|root| self.entirely_free_below(side, root)).collect();
+            self.lost(side, &free, large)
+        });
+        if lost.baseline.is_empty() || lost.candidate.is_empty() {
+            return;
+        }
+        self.scope = outlines.map(|outline| 0..outline.len() as u32);
+        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
+        for (mine, theirs) in self.groups_by(&lost, shape_of) {
+            self.pair_group(&mine, &theirs, NEAR);
+            self.descend();
+        }
+        self.scope = outlines.map(|outline| 0..outline.len() as u32);
+        self.pair_the_only(&lost, exact_of);
+        self.descend();
     }
 
     fn lost_launches(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<Lost>> {
@@ -112,26 +145,39 @@ impl Aligner<'_> {
     }
 
     /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
-    /// a wrapper, which is opened before anything in it is taken for moved.
+    /// a wrapper, which is opened before anything in it is taken for moved. Kernel names tell, unless
+    /// there is nothing equal with them, as on another platform.
     fn without_wrapped(&self, lost: &PerSide<Vec<Lost>>) -> PerSide<Vec<Lost>> {
-        let inside = PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let free = lost[side].iter().filter(|lost| self.is_free(side, lost.call));
-            let below = free.flat_map(|lost| lost.call + 1..outline.end(lost.call));
-            below.take(LOOKED_INTO).map(|call| outline.exact[call as usize]).collect()
+        let free = PerSide::from_fn(|side| {
+            let free = lost[side].iter().map(|lost| lost.call);
+            free.filter(|&call| self.is_free(side, call)).collect::<Vec<u32>>()
         });
-        let inside: PerSide<FxHashSet<u64>> = inside;
+        let known = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
+            let below = below.take(LOOKED_INTO);
+            let hashes =
+                below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
+            let (exact, shapes): (FxHashSet<u64>, FxHashSet<u64>) = hashes.unzip();
+            let beside = free[side].iter().map(|&call| outline.exact[call as usize]);
+            (exact, shapes, beside.collect::<FxHashSet<u64>>())
+        });
         PerSide::from_fn(|side| {
-            let exact = |lost: &&Lost| self.outlines[side].exact[lost.call as usize];
-            let lost = lost[side].iter();
-            lost.filter(|lost| !inside[side.other()].contains(&exact(lost))).copied().collect()
+            let outline = self.outlines[side];
+            let (exact, shapes, beside) = &known[side.other()];
+            let is_wrapped = |call: u32| {
+                let (whole, shape) = (outline.exact[call as usize], outline.shape[call as usize]);
+                exact.contains(&whole) || (!beside.contains(&whole) && shapes.contains(&shape))
+            };
+            lost[side].iter().filter(|lost| !is_wrapped(lost.call)).copied().collect()
         })
     }
 
     /// Where calls of one side stand in the baseline: behind the partner of the call before them.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
+        let baseline = self.outlines.baseline;
         if side == Side::Baseline {
-            return calls.to_vec();
+            return calls.iter().map(|&call| baseline.position(call)).collect();
         }
         let partners = &self.pairing.partners.candidate;
         let first = calls.first().copied().unwrap_or(0) as usize;
@@ -147,7 +193,7 @@ impl Aligner<'_> {
                     }
                 }
                 next = call;
-                place
+                baseline.position(place)
             })
             .collect()
     }
@@ -164,18 +210,69 @@ impl Aligner<'_> {
         }
     }
 
-    /// Pairs free calls that alone have their token on both sides.
+    /// Pairs free calls that alone have their token on both sides: among all calls of their scope,
+    /// not only among those that are left over, of which there may be one of each by chance. Large
+    /// calls, such as a step, are not left over by chance.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
         token: impl Fn(&Self, Side, u32) -> u64,
     ) {
-        for (mine, theirs) in self.groups_by(lost, token) {
-            if mine.len() == 1 && theirs.len() == 1 {
-                self.pair_group(&mine, &theirs, u32::MAX);
-                self.pair_by_arguments(mine[0].call, theirs[0].call);
+        let mut only = self.only_left(lost, &token);
+        let counts = PerSide::from_fn(|side| {
+            let calls =
+                only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
+            let tokens: FxHashMap<u64, u32> =
+                calls.map(|call| (token(self, side, call), 0)).collect();
+            self.count_in_scope(side, tokens, &token)
+        });
+        only.retain(|(a, b)| {
+            let alone = |side: Side, call: u32| {
+                counts[side][&token(self, side, call)] <= 1
+                    || self.outlines[side].weight(call) >= UNMISTAKABLE
+            };
+            alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call)
+        });
+        self.pair_each(only);
+    }
+
+    /// The calls that alone of those left over have their token, on both sides.
+    fn only_left(
+        &self,
+        lost: &PerSide<Vec<Lost>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> Vec<(Lost, Lost)> {
+        let groups = self.groups_by(lost, token).into_iter();
+        groups
+            .filter_map(|(mine, theirs)| match (&mine[..], &theirs[..]) {
+                ([mine], [theirs]) => Some((*mine, *theirs)),
+                (_, _) => None,
+            })
+            .collect()
+    }
+
+    fn pair_each(&mut self, only: Vec<(Lost, Lost)>) {
+        for (a, b) in only {
+            self.pair_group(&[a], &[b], u32::MAX);
+            self.pair_by_arguments(a.call, b.call);
+        }
+    }
+
+    /// How often each token occurs in the scope that is being aligned, at any depth.
+    fn count_in_scope(
+        &self,
+        side: Side,
+        mut counts: FxHashMap<u64, u32>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> FxHashMap<u64, u32> {
+        if !counts.is_empty() {
+            for call in self.scope[side].clone() {
+                if let Some(count) = counts.get_mut(&token(self, side, call)) {
+                    *count += 1;
+                }
             }
         }
+        counts
     }
 
     /// Pairs two free calls where their arguments are the same, whatever is below them.
@@ -218,7 +315,10 @@ impl Aligner<'_> {
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
         // The nearest calls may all be taken, so what is left looks again.
-        while self.pair_nearest(&mine, &theirs, reach) > 0 {
+        for _ in 0..ROUNDS {
+            if self.pair_nearest(&mine, &theirs, reach) == 0 {
+                break;
+            }
             mine.retain(|lost| self.is_free(Side::Baseline, lost.call));
             theirs.retain(|lost| self.is_free(Side::Candidate, lost.call));
         }

@@ -8,17 +8,13 @@
 //! Call by call, what a lost wrapper held has too little in common with the wrapper to hold its
 //! place in a row of like siblings.
 
+use super::weights::{LEAST_RUN, RUNS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
-
-/// Fewest siblings that are taken together.
-const LEAST: usize = 8;
-/// Runs that are looked at, for each list.
-const RUNS: usize = 64;
 
 /// The elements of two lists of siblings, as ranges of the lists.
 pub(super) fn elements(
@@ -46,7 +42,7 @@ fn lost_contents(
     lists: PerSide<&[u32]>,
     side: Side,
 ) -> Vec<Range<usize>> {
-    if lists[side].len() < LEAST {
+    if lists[side].len() < LEAST_RUN {
         return Vec::new();
     }
     let other = side.other();
@@ -57,7 +53,7 @@ fn lost_contents(
     for run in lists[side]
         .chunk_by(|&a, &b| known.contains(&key(side, a)) == known.contains(&key(side, b)))
     {
-        if run.len() >= LEAST && !known.contains(&key(side, run[0])) {
+        if run.len() >= LEAST_RUN && !known.contains(&key(side, run[0])) {
             runs.push(from..from + run.len());
         }
         from += run.len();

@@ -1,37 +1,21 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
 use super::runs;
-use super::sequence::{Compare, shared_tokens};
+use super::sequence::{Compare, Tokens, shared_tokens};
+use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
+use crate::program::Program;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// Worth of one common token.
-const TOKEN: i64 = 64;
-/// Worth of being equal in everything: outweighs a pair with a little more in common.
-const EXACT: i64 = 3 * TOKEN;
-/// Worth of equal arguments, beyond the token that they are.
-const ARGUMENTS: i64 = 32;
-/// Worth of the same name to the letter, such as `nn.Module: Linear_3`; breaks ties only.
-const NAME: i64 = 4;
-/// Worth of one common token of two calls that are no pair: a call and a wrapper around it, or a
-/// call and its renamed self. Less than any pair, but it makes the gap open where both are.
-const AFFINITY: i64 = TOKEN / 4;
-/// Worth of one common token of a call and the one of its name inside of a wrapper.
-const WRAPPED: i64 = TOKEN * 7 / 8;
-/// Levels of wrappers that are looked through.
-const WRAPPERS: usize = 16;
-/// Worth of pairing two runtime calls without GPU work.
-const QUERY: i64 = 8;
-
 /// Two lists of siblings to be aligned.
 pub(super) struct Siblings<'a, 'b> {
-    trees: PerSide<&'a CallTree>,
+    programs: PerSide<&'a Program>,
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'b mut Bags<'a>,
     lists: PerSide<&'b [u32]>,
@@ -51,7 +35,7 @@ pub(super) struct Siblings<'a, 'b> {
 
 impl<'a, 'b> Siblings<'a, 'b> {
     pub(super) fn new(
-        trees: PerSide<&'a CallTree>,
+        programs: PerSide<&'a Program>,
         outlines: PerSide<&'a Outline<'a>>,
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
@@ -59,7 +43,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
     ) -> Self {
         let elements = runs::elements(outlines, bags, lists);
         Siblings {
-            trees,
+            programs,
             outlines,
             bags,
             lists,
@@ -113,7 +97,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         if x.keys[a as usize] == y.keys[b as usize] {
-            return 2 * TOKEN;
+            return 2 * TOKEN + self.name_bonus(a, b);
         }
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
@@ -151,7 +135,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn name_bonus(&self, a: u32, b: u32) -> i64 {
-        let same = self.trees.baseline.name(CallId(a)) == self.trees.candidate.name(CallId(b));
+        let same = self.programs.baseline.tree().name(CallId(a))
+            == self.programs.candidate.tree().name(CallId(b));
         if same { NAME } else { 0 }
     }
 
@@ -220,11 +205,20 @@ impl Compare for Siblings<'_, '_> {
 
     fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
         let (a, b) = self.calls(a, b);
-        let calls = |side: Side, call: u32| call..self.outlines[side].end(call);
-        let (mine, theirs) = (calls(Side::Baseline, a), calls(Side::Candidate, b));
-        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
-        mine.len() == theirs.len()
-            && mine.zip(theirs).all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let name = |side: Side, call: u32| self.programs[side].tree().name(CallId(call));
+        x.size(a) == y.size(b)
+            && x.subtree(a)
+                .zip(y.subtree(b))
+                .all(|(i, j)| name(Side::Baseline, i) == name(Side::Candidate, j))
+    }
+
+    fn begins_step(&self, side: Side, at: usize) -> bool {
+        let step = |at: usize| {
+            let call = self.lists[side][self.elements[side][at].start];
+            self.programs[side].steps().step(CallId(call))
+        };
+        at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
     }
 
     fn is_pair(&self, i: usize, j: usize) -> bool {
@@ -264,7 +258,7 @@ impl Compare for Siblings<'_, '_> {
         };
         // Where each has an equal partner elsewhere, the two have changed places.
         let settled = !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j);
-        if settled { worth / 8 } else { worth }
+        if settled { worth / SETTLED } else { worth }
     }
 
     /// Calls of one key share at least that; launches need more.
@@ -274,8 +268,10 @@ impl Compare for Siblings<'_, '_> {
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most telling tokens that the two lists share: exact ones, else shapes, else keys.
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+    /// The most telling tokens of which the two lists share enough: exact ones, else shapes, else
+    /// keys. Exact ones hold the names of kernels, which another platform has other ones for; where
+    /// they are shared by some and the next by more, nothing tells which are right but the paths.
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
             elements.map(|element| self.lists[side][element.start]).collect()
@@ -286,16 +282,20 @@ impl Compare for Siblings<'_, '_> {
             |outline, call| outline.shape[call as usize],
             |outline, call| u64::from(outline.keys[call as usize].0),
         ];
-        let mut chosen = (Vec::new(), Vec::new());
-        let mut most = 0;
-        for level in levels {
+        let of_level = |level: fn(&Outline<'_>, u32) -> u64| -> Tokens {
             let of =
                 |side: Side| lists[side].iter().map(|&c| level(self.outlines[side], c)).collect();
-            let tokens: (Vec<u64>, Vec<u64>) = (of(Side::Baseline), of(Side::Candidate));
+            (of(Side::Baseline), of(Side::Candidate))
+        };
+        let mut chosen: Vec<Tokens> = Vec::new();
+        let mut most = 0;
+        for tokens in levels.map(of_level) {
             let shared = shared_tokens(&tokens.0, &tokens.1);
-            if chosen.0.is_empty() || shared > 2 * most {
+            if chosen.is_empty() || shared > 2 * most {
+                chosen = vec![tokens];
                 most = shared;
-                chosen = tokens;
+            } else if chosen.len() == 1 && shared > most {
+                chosen.push(tokens);
             }
         }
         chosen

@@ -16,25 +16,13 @@
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
 use super::slide;
+use super::weights::{
+    BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
+};
+use crate::side::Side;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
-
-/// Lists with at most this many cells are solved exactly.
-const EXACT_CELLS: usize = 1 << 16;
-/// A block of unequal tokens with more cells than this is searched along its diagonal only.
-const BLOCK_CELLS: usize = 1 << 20;
-/// Half the width of a corridor that has more cells than [`WIDE_CELLS`].
-const HALF_WIDTH: usize = 32;
-/// Cells up to which a corridor is made wider. A row of like layers may be searched several layers
-/// to both sides then: the path may be wrong by one of them where nearly everything is renamed.
-const WIDE_CELLS: usize = 1 << 18;
-/// Half the width of the widest corridor.
-const HALF_WIDEST: usize = 128;
-/// Cells above which a corridor is made narrower; bounds memory.
-const MOST_CELLS: usize = 1 << 23;
-/// Half the width of the narrowest corridor.
-const HALF_NARROWEST: usize = 4;
 
 /// What the alignment of two sequences looks at.
 pub(super) trait Compare {
@@ -56,9 +44,17 @@ pub(super) trait Compare {
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
-    /// Tokens of the elements in a range of each side, for the path of long lists.
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>);
+    /// Whether a recorded step begins with an element of one side.
+    fn begins_step(&self, _side: Side, _at: usize) -> bool {
+        false
+    }
+    /// Tokens of the elements in a range of each side, for the path of long lists; where two kinds of
+    /// tokens may both be right, both.
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
+
+/// One token for each element of both sides.
+pub(super) type Tokens = (Vec<u64>, Vec<u64>);
 
 /// The pairs found, and where a bound cut the search short.
 #[derive(Debug, Default)]
@@ -88,9 +84,16 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
             // As most calls have few calls below them, this is the common case by far.
             compare.scores(front, front).then_some((0, 0)).into_iter().collect()
         } else {
-            let corridor = corridor(compare, a, b);
-            aligned.cut_blocks = corridor.cut_blocks;
-            best_path(&corridor.rows, |i, j| compare.score(front + i, front + j))
+            let paths = corridors(compare, a, b).into_iter().map(|corridor| {
+                let path = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
+                (path, corridor.cut_blocks)
+            });
+            // Of equal ones the first: its tokens are the more telling ones.
+            let heaviest =
+                paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
+            let (path, cut_blocks) = heaviest.unwrap_or_default();
+            aligned.cut_blocks = cut_blocks;
+            path.pairs
         };
         let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
         aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
@@ -106,20 +109,24 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-fn corridor(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Corridor {
+/// All cells of short lists; of long ones a corridor around the path of each kind of tokens.
+fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
-        return Corridor { rows: vec![(0, m); n + 1], cut_blocks: 0 };
+        return vec![Corridor { rows: vec![(0, m); n + 1], cut_blocks: 0 }];
     }
-    let half = half_width(n + m);
-    let (a_tokens, b_tokens) = compare.tokens(a, b);
+    compare.tokens(a, b).iter().map(|tokens| corridor(tokens, half_width(n + m))).collect()
+}
+
+fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
+    let (n, m) = (a_tokens.len(), b_tokens.len());
     let mut corridor = Corridor { rows: vec![(m, 0); n + 1], cut_blocks: 0 };
     let mut widen = |row: usize, from: usize, to: usize| {
         let cell = &mut corridor.rows[row];
         cell.0 = cell.0.min(from.saturating_sub(half));
         cell.1 = cell.1.max((to + half).min(m));
     };
-    for op in merge_blocks(&plain_alignment(&a_tokens, &b_tokens)) {
+    for op in merge_blocks(&plain_alignment(a_tokens, b_tokens)) {
         let (rows, columns) = (op.a.len(), op.b.len());
         let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
         corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
@@ -230,11 +237,15 @@ enum Step {
     SkipB,
 }
 
-/// The pairs of the path through `rows` with the highest sum of scores.
-fn best_path(
-    rows: &[(usize, usize)],
-    mut score: impl FnMut(usize, usize) -> i64,
-) -> Vec<(usize, usize)> {
+/// Pairs of positions, with the sum of their scores.
+#[derive(Debug, Default)]
+struct Path {
+    pairs: Vec<(usize, usize)>,
+    weight: i64,
+}
+
+/// The path through `rows` with the highest sum of scores.
+fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
         .iter()
@@ -282,7 +293,8 @@ fn best_path(
         above = row;
         above_from = from;
     }
-    trace_back(rows, &offsets, &steps)
+    let weight = above.last().copied().unwrap_or(0);
+    Path { pairs: trace_back(rows, &offsets, &steps), weight }
 }
 
 fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec<(usize, usize)> {
@@ -327,9 +339,9 @@ mod tests {
         fn is_pair(&self, _: usize, _: usize) -> bool {
             true
         }
-        fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> (Vec<u64>, Vec<u64>) {
+        fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
             let words = |text: &[u8]| text.iter().map(|&byte| u64::from(byte)).collect();
-            (words(&self.0[a]), words(&self.1[b]))
+            vec![(words(&self.0[a]), words(&self.1[b]))]
         }
     }
 

@@ -4,24 +4,58 @@
 //!  a  1 2 3          an inserted step can be 2 3' or 3' 3, where 3' is equal to 3 but for what an
 //!  b  1 2 3' 3       alignment must not rely on
 //!
+//!  a  x y z x u      the x of b stands at either end of the hole of two or of one; it is at the front,
+//!  b  x              where what is left over is in one piece
+//!
 //!  a  r r r r        the hole of one side slides to the hole of the other: r and R may be a pair
 //!  b  r r R r        under two names
+//!
+//!  a  [f b][f b][f b]     a step that is gone is a whole one, not the end of one and the beginning
+//!  b  [f b]     [f b]     of the next, though both are as good otherwise
 //! ```
 
 use super::sequence::Compare;
+use super::weights::HOLES;
+use crate::side::Side;
 
 /// Pairs of positions, and two more that stand for the ends of the lists. All count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
+    /// The gaps that only one side had before any of them slid.
+    holes: Vec<Hole>,
+}
+
+/// What one side has alone between two pairs.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    side: Side,
+    first: usize,
+    length: usize,
+}
+
+impl Hole {
+    /// Whether two holes begin and end with equal elements, as what was moved does.
+    fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
+        let (mine, theirs) = match self.side {
+            Side::Baseline => (self, other),
+            Side::Candidate => (other, self),
+        };
+        self.side != other.side
+            && self.length == other.length
+            && compare.equal(mine.first - 1, theirs.first - 1)
+            && compare.equal(mine.first + self.length - 2, theirs.first + self.length - 2)
+    }
 }
 
 /// Slides each gap along the equal elements beside it: to where more of them are equal to the
-/// letter, or else to a gap of the other side.
+/// letter, or else into another gap of the same side, or else to where it holds what the other side
+/// has alone elsewhere, or else to where a step begins, or else to a gap of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
     let all = std::iter::once((0, 0)).chain(inner).chain([(n + 1, m + 1)]);
-    let mut row = Row { pairs: all.collect() };
+    let mut row = Row { pairs: all.collect(), holes: Vec::new() };
+    row.holes = row.holes();
     for at in 1..row.pairs.len() {
         let gap = row.gap(at);
         if (gap.0 > 0) == (gap.1 > 0) {
@@ -36,6 +70,19 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
+    /// The gaps that only one side has; none where they are so many that likes are found by chance.
+    fn holes(&self) -> Vec<Hole> {
+        let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
+        let holes = gaps.filter_map(|(first, gap)| match gap {
+            (0, 0) => None,
+            (0, length) => Some(Hole { side: Side::Candidate, first: first.1, length }),
+            (length, 0) => Some(Hole { side: Side::Baseline, first: first.0, length }),
+            (_, _) => None,
+        });
+        let holes: Vec<Hole> = holes.take(HOLES + 1).collect();
+        if holes.len() > HOLES { Vec::new() } else { holes }
+    }
+
     /// How many elements of each side stand between a pair and the one before it.
     fn gap(&self, at: usize) -> (usize, usize) {
         let (before, after) = (self.pairs[at - 1], self.pairs[at]);
@@ -45,8 +92,13 @@ impl Row {
     /// Moves the gap before `at` to the front; returns by how many pairs.
     fn slide_back(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) -> usize {
         let then = |(i, j): (usize, usize)| (i + gap.0, j + gap.1);
-        let moved = (1..at).rev().map(|i| (self.pairs[i], then(self.pairs[i]), self.gap(i)));
-        let count = best_slide(compare, gap, moved);
+        let moved = (1..at).rev().map(|i| Slid {
+            now: self.pairs[i],
+            then: then(self.pairs[i]),
+            first: self.pairs[i],
+            behind: self.gap(i),
+        });
+        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
         for pair in &mut self.pairs[at - count..at] {
             *pair = then(*pair);
         }
@@ -56,39 +108,75 @@ impl Row {
     /// Moves the gap before `at` to the back.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
-        let moved = (at..self.pairs.len() - 1)
-            .map(|i| (self.pairs[i], then(self.pairs[i]), self.gap(i + 1)));
-        let count = best_slide(compare, gap, moved);
+        let moved = (at..self.pairs.len() - 1).map(|i| Slid {
+            now: self.pairs[i],
+            then: then(self.pairs[i]),
+            first: (then(self.pairs[i]).0 + 1, then(self.pairs[i]).1 + 1),
+            behind: self.gap(i + 1),
+        });
+        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
         for pair in &mut self.pairs[at..at + count] {
             *pair = then(*pair);
         }
+    }
+
+    /// The first element of the gap before a pair, on the side that has one.
+    fn first(&self, at: usize) -> Pair {
+        (self.pairs[at - 1].0 + 1, self.pairs[at - 1].1 + 1)
     }
 }
 
 type Pair = (usize, usize);
 
-/// By how many pairs a gap slides best. Each comes as it is, as it would be, and with the gap
-/// behind it, at which the slide ends.
+/// One pair over which a gap may slide.
+struct Slid {
+    /// The pair as it is.
+    now: Pair,
+    /// As it would be.
+    then: Pair,
+    /// The first element of the gap then, on the side that has one.
+    first: Pair,
+    /// The gap behind the pair, at which the slide ends.
+    behind: (usize, usize),
+}
+
+/// By how many pairs a gap slides best. The gap comes with its first element.
 fn best_slide(
     compare: &mut impl Compare,
-    gap: (usize, usize),
-    moved: impl Iterator<Item = (Pair, Pair, (usize, usize))>,
+    holes: &[Hole],
+    (gap, first): (Pair, Pair),
+    moved: impl Iterator<Item = Slid>,
 ) -> usize {
-    let (mut best, mut gain, mut most) = (0, 0, 0);
-    for (count, (now, then, behind)) in moved.enumerate() {
+    let hole = |first: Pair| match gap.0 > 0 {
+        true => Hole { side: Side::Baseline, first: first.0, length: gap.0 },
+        false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
+    };
+    let (mut best, mut gain) = (0, 0);
+    let mut most = (0, false, place_of(compare, holes, hole(first)));
+    for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
-        if !equal(now) || !equal(then) {
+        if !equal(slid.now) || !equal(slid.then) {
             break;
         }
         let mut same = |(i, j): Pair| i64::from(compare.same_to_the_letter(i - 1, j - 1));
-        gain += same(then) - same(now);
-        let meets = (gap.0 > 0) == (behind.1 > 0) && (gap.1 > 0) == (behind.0 > 0);
-        if gain > most || (meets && gain == most && best == 0) {
-            (best, most) = (count + 1, gain);
+        gain += same(slid.then) - same(slid.now);
+        let (mine, theirs) = slid.behind;
+        let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
+        let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
+        let worth = (gain, merges, place_of(compare, holes, hole(slid.first)));
+        if worth > most || (meets && worth == most && best == 0) {
+            (best, most) = (count + 1, worth);
         }
-        if behind != (0, 0) {
+        if slid.behind != (0, 0) {
             break;
         }
     }
     best
+}
+
+/// What speaks for the place of a hole: that the other side has the same alone elsewhere, and that a
+/// step begins with it.
+fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
+    let is_moved = holes.iter().any(|&other| hole.is_like(other, compare));
+    (is_moved, compare.begins_step(hole.side, hole.first - 1))
 }

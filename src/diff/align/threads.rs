@@ -3,78 +3,195 @@
 //! Threads exchange their roles between runs, and one thread's work may be split over two. Threads
 //! are paired by what they have in common, most first; what an unpaired thread ran is then looked
 //! for among what the paired ones could not place.
+//!
+//! Where there are thousands of threads not every one is held against every other one: equal ones
+//! are paired in order, and the others look at those with which they share their rarest tokens.
 
 use super::Aligner;
+use super::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
+use crate::diff::bags::Bags;
 use crate::diff::keys::Key;
+use crate::diff::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 
-/// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
-const FOREIGN: u32 = 64;
+/// Which threads, and which roots of unlinked GPU events, are partners.
+#[derive(Debug, Clone, Default)]
+pub(in crate::diff) struct ThreadPairs {
+    /// The roots of each pair.
+    pub(in crate::diff) pairs: Vec<(u32, u32)>,
+    /// Threads that were held against some of the other side's only.
+    pub(in crate::diff) cut: u64,
+}
 
-impl Aligner<'_> {
-    pub(super) fn align_threads(&mut self) {
-        let roots = PerSide::from_fn(|side| self.outlines[side].roots());
-        for (a, b) in self.thread_pairs(&roots) {
-            self.pair_in_place(a, b);
+/// Pairs the threads of two outlines.
+pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPairs {
+    let mut bags = Bags::new(outlines);
+    let mut roots = Roots::new(outlines);
+    let (equal, cut) = roots.take_equal(outlines);
+    let mut candidates = Vec::new();
+    for (i, j) in roots.candidates(&mut bags) {
+        let (a, b) = (roots.of.baseline[i], roots.of.candidate[j]);
+        if let Some(shared) = (Threads { outlines, bags: &mut bags }).likeness(a, b) {
+            candidates.push((Reverse(shared), a.at.abs_diff(b.at), a.call, b.call));
         }
-        self.descend();
-        self.rescue_split_threads(&roots);
+    }
+    candidates.sort_unstable();
+    let mut taken: PerSide<FxHashSet<u32>> = PerSide::default();
+    let mut pairs = equal;
+    for (_, _, a, b) in candidates {
+        if !taken.baseline.contains(&a) && !taken.candidate.contains(&b) {
+            taken.baseline.insert(a);
+            taken.candidate.insert(b);
+            pairs.push((a, b));
+        }
+    }
+    ThreadPairs { pairs, cut }
+}
+
+/// The root of a thread.
+#[derive(Debug, Clone, Copy)]
+struct Root {
+    call: u32,
+    /// Position among the roots of its side.
+    at: usize,
+    /// Whether it has an op or a frame, which tell whether two threads are foreign.
+    tells: bool,
+}
+
+impl Root {
+    fn new(outline: &Outline<'_>, at: usize, call: u32) -> Root {
+        let mut calls = call + 1..outline.end(call);
+        Root { call, at, tells: calls.any(|call| outline.is_op_or_frame(call)) }
+    }
+}
+
+/// The roots that are still to be paired.
+struct Roots {
+    of: PerSide<Vec<Root>>,
+}
+
+impl Roots {
+    fn new(outlines: PerSide<&Outline<'_>>) -> Roots {
+        let roots = |outline: &Outline<'_>| {
+            let roots = outline.roots().into_iter().enumerate();
+            roots.map(|(at, call)| Root::new(outline, at, call)).collect()
+        };
+        Roots { of: outlines.map(roots) }
     }
 
-    /// Pairs of thread roots, and of the roots of unlinked GPU events.
-    fn thread_pairs(&mut self, roots: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
-        let mut candidates = Vec::new();
-        for (i, &a) in roots.baseline.iter().enumerate() {
-            for (j, &b) in roots.candidate.iter().enumerate() {
-                if let Some(shared) = self.thread_likeness(a, b) {
-                    let distance = i.abs_diff(j);
-                    candidates.push((std::cmp::Reverse(shared), distance, a, b));
-                }
-            }
-        }
-        candidates.sort_unstable();
-        self.bags.tidy();
-        let mut taken = PerSide::new(Vec::new(), Vec::new());
-        for (_, _, a, b) in candidates {
-            if !taken.baseline.contains(&a) && !taken.candidate.contains(&b) {
-                taken.baseline.push(a);
-                taken.candidate.push(b);
-            }
-        }
-        taken.baseline.into_iter().zip(taken.candidate).collect()
+    fn are_many(&self) -> bool {
+        self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
+    /// Where there are many: pairs equal threads in order. Returns them, and how many are left.
+    fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
+        if !self.are_many() {
+            return (Vec::new(), 0);
+        }
+        let token = |side: Side, root: &Root| {
+            let outline = outlines[side];
+            (outline.exact[root.call as usize], outline.size(root.call))
+        };
+        let mut waiting: FxHashMap<(u64, u32), Vec<u32>> = FxHashMap::default();
+        for root in self.of.candidate.iter().rev() {
+            waiting.entry(token(Side::Candidate, root)).or_default().push(root.call);
+        }
+        let mut pairs = Vec::new();
+        self.of.baseline.retain(|root| {
+            let partner = waiting.get_mut(&token(Side::Baseline, root)).and_then(Vec::pop);
+            pairs.extend(partner.map(|partner| (root.call, partner)));
+            partner.is_none()
+        });
+        let taken: FxHashSet<u32> = pairs.iter().map(|&(_, b)| b).collect();
+        self.of.candidate.retain(|root| !taken.contains(&root.call));
+        let left =
+            if self.are_many() { self.of.baseline.len() + self.of.candidate.len() } else { 0 };
+        (pairs, left as u64)
+    }
+
+    /// Positions of the roots that are held against each other.
+    fn candidates(&self, bags: &mut Bags<'_>) -> Vec<(usize, usize)> {
+        let (n, m) = (self.of.baseline.len(), self.of.candidate.len());
+        if !self.are_many() {
+            return (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).collect();
+        }
+        let index = Index::new(bags, &self.of.candidate);
+        let mut found = Vec::new();
+        for (i, root) in self.of.baseline.iter().enumerate() {
+            let beside = i * m / n;
+            let mut near: Vec<usize> =
+                (beside.saturating_sub(THREADS_BESIDE)..(beside + THREADS_BESIDE).min(m)).collect();
+            near.extend(index.likely(bags, root.call));
+            near.sort_unstable();
+            near.dedup();
+            found.extend(near.into_iter().map(|j| (i, j)));
+        }
+        found
+    }
+}
+
+/// For each token, the threads of the candidate that have it, by position.
+struct Index {
+    holders: FxHashMap<Token, Vec<usize>>,
+}
+
+impl Index {
+    fn new(bags: &mut Bags<'_>, roots: &[Root]) -> Index {
+        let mut holders: FxHashMap<Token, Vec<usize>> = FxHashMap::default();
+        for (at, root) in roots.iter().enumerate() {
+            let bag = bags.below(Side::Candidate, root.call);
+            for &(token, _) in bags.entries(bag) {
+                holders.entry(token).or_default().push(at);
+            }
+        }
+        Index { holders }
+    }
+
+    /// Some threads that share the rarest tokens of a thread of the baseline.
+    fn likely(&self, bags: &mut Bags<'_>, root: u32) -> Vec<usize> {
+        let bag = bags.below(Side::Baseline, root);
+        let lists = bags.entries(bag).iter().filter_map(|(token, _)| self.holders.get(token));
+        let mut lists: Vec<&Vec<usize>> = lists.collect();
+        lists.sort_by_key(|list| (list.len(), list.first().copied()));
+        lists.into_iter().flatten().copied().take(THREADS_LIKE).collect()
+    }
+}
+
+/// Holds threads against each other.
+struct Threads<'a, 'b> {
+    outlines: PerSide<&'a Outline<'a>>,
+    bags: &'b mut Bags<'a>,
+}
+
+impl Threads<'_, '_> {
     /// What two roots have in common; `None` where they must not be paired.
-    fn thread_likeness(&mut self, a: u32, b: u32) -> Option<u32> {
+    fn likeness(&mut self, a: Root, b: Root) -> Option<u32> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.keys[a as usize] != y.keys[b as usize] {
+        if x.keys[a.call as usize] != y.keys[b.call as usize] {
             return None;
         }
-        if x.kind(a) == CallKind::Unlinked {
+        if x.kind(a.call) == CallKind::Unlinked {
             return Some(0);
         }
-        let below = self.bags.below(Side::Baseline, a);
-        let other = self.bags.below(Side::Candidate, b);
+        let below = self.bags.below(Side::Baseline, a.call);
+        let other = self.bags.below(Side::Candidate, b.call);
         let shared = self.bags.common(below, other);
         if self.are_foreign(PerSide::new(a, b)) {
             return None;
         }
-        let alike = shared > 0 || below.size == other.size || self.ask_the_same(a, b);
+        let alike = shared > 0 || below.size == other.size || self.ask_the_same(a.call, b.call);
         alike.then_some(shared)
     }
 
     /// Whether two threads share nothing but that they launch: no op, frame, shape or kernel.
-    fn are_foreign(&mut self, roots: PerSide<u32>) -> bool {
-        let below = PerSide::from_fn(|side| self.bags.below(side, roots[side]));
-        let outlines = self.outlines;
-        let could_tell = Side::BOTH.into_iter().all(|side| {
-            let mut calls = roots[side] + 1..outlines[side].end(roots[side]);
-            below[side].size >= FOREIGN && calls.any(|call| outlines[side].is_op_or_frame(call))
-        });
-        could_tell && {
-            let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side]));
+    fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
+        let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
+        let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
+        Side::BOTH.into_iter().all(tells) && {
+            let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side].call));
             self.bags.common(below.baseline, below.candidate)
                 == self.bags.common(launches.baseline, launches.candidate)
         }
@@ -92,34 +209,77 @@ impl Aligner<'_> {
         });
         !queries.baseline.is_disjoint(&queries.candidate)
     }
+}
 
-    /// Looks for what unpaired threads ran among what the threads of the other side have left over.
-    fn rescue_split_threads(&mut self, roots: &PerSide<Vec<u32>>) {
+impl Aligner<'_> {
+    pub(super) fn align_threads(&mut self, threads: &[(u32, u32)]) {
+        for &(a, b) in threads {
+            self.pair_in_place(a, b);
+        }
+        self.descend();
         for side in Side::BOTH {
-            for &root in &roots[side] {
-                if !self.is_free(side, root) || self.outlines[side].kind(root) != CallKind::Thread {
-                    continue;
+            self.rescue_split_threads(side);
+        }
+        self.pair_moved_elsewhere();
+    }
+
+    /// Looks for what unpaired threads ran among what the threads of the other side have left over,
+    /// the largest first, until so much was looked at that it would take longer than all the rest.
+    fn rescue_split_threads(&mut self, side: Side) {
+        let outlines = self.outlines;
+        let roots = PerSide::from_fn(|side| {
+            let outline = outlines[side];
+            let roots = outline.roots().into_iter().enumerate();
+            let threads = roots.filter(|&(_, root)| outline.kind(root) == CallKind::Thread);
+            threads.map(|(at, root)| Root::new(outline, at, root)).collect::<Vec<_>>()
+        });
+        let free = roots[side].iter().filter(|root| self.is_free(side, root.call));
+        let mut free: Vec<Root> = free.copied().collect();
+        free.sort_by_key(|root| (Reverse(outlines[side].weight(root.call)), root.call));
+        let mut left = RESCUED * (outlines.baseline.len() + outlines.candidate.len());
+        for (done, &root) in free.iter().enumerate() {
+            let Some(theirs) = self.best_left_over(side, root, &roots[side.other()], &mut left)
+            else {
+                if left == 0 {
+                    self.pairing.cut_threads += (free.len() - done) as u64;
+                    break;
                 }
-                let mine = self.outlines[side].children(root);
-                let Some(theirs) = self.best_left_over(side, root, &roots[side.other()]) else {
-                    continue;
-                };
-                self.align_lists(PerSide::seen_from(side, mine, theirs));
-                self.descend();
-            }
+                continue;
+            };
+            let mine = outlines[side].children(root.call);
+            let inside = root.call + 1..outlines[side].end(root.call);
+            let other = theirs.first().map_or(0..0, |&first| {
+                first..theirs.last().map_or(first, |&last| outlines[side.other()].end(last))
+            });
+            self.scope = PerSide::seen_from(side, inside, other);
+            self.align_lists(PerSide::seen_from(side, mine, theirs));
+            self.descend();
         }
     }
 
     /// The unpaired calls of the thread on the other side that has most in common with `root`, from
-    /// wherever in its tree they stand: half of a loop may run on another thread.
-    fn best_left_over(&mut self, side: Side, root: u32, others: &[u32]) -> Option<Vec<u32>> {
-        let wanted = self.bags.below(side, root);
+    /// wherever in its tree they stand: half of a loop may run on another thread. Takes what it
+    /// looks at from `left`; `None`, with nothing left, where that is not enough.
+    fn best_left_over(
+        &mut self,
+        side: Side,
+        root: Root,
+        others: &[Root],
+        left: &mut usize,
+    ) -> Option<Vec<u32>> {
+        let wanted = self.bags.below(side, root.call);
         let mut best: Option<(u32, Vec<u32>)> = None;
         for &other in others {
-            if self.are_foreign(PerSide::seen_from(side, root, other)) {
+            let size = self.outlines[side.other()].size(other.call) as usize + 1;
+            *left = left.saturating_sub(size);
+            if *left == 0 {
+                return None;
+            }
+            let roots = PerSide::seen_from(side, root, other);
+            if (Threads { outlines: self.outlines, bags: &mut self.bags }).are_foreign(roots) {
                 continue;
             }
-            let free = self.unpaired_below(side.other(), other);
+            let free = self.unpaired_below(side.other(), other.call);
             let theirs = self.bags.of_all(side.other(), &free);
             let shared = self.bags.common(wanted, theirs);
             if shared > best.as_ref().map_or(0, |&(most, _)| most) {
@@ -133,16 +293,30 @@ impl Aligner<'_> {
     /// The outermost calls below `root` in which nothing is paired, in order.
     fn unpaired_below(&self, side: Side, root: u32) -> Vec<u32> {
         let outline = self.outlines[side];
+        let mut behind = root + 1;
+        let mut free = self.entirely_free_below(side, root);
+        free.retain(|&call| {
+            let is_outermost = call >= behind;
+            behind = behind.max(outline.end(call));
+            is_outermost
+        });
+        free
+    }
+
+    /// All calls below `root` in which nothing is paired, in order.
+    pub(super) fn entirely_free_below(&self, side: Side, root: u32) -> Vec<u32> {
+        let outline = self.outlines[side];
+        // The first paired call at or behind the one that is looked at.
+        let mut paired = outline.end(root);
         let mut found = Vec::new();
-        let mut call = root + 1;
-        while call < outline.end(root) {
-            let subtree = call..outline.end(call);
-            let free = subtree.clone().all(|below| self.is_free(side, below));
-            if free {
+        for call in (root + 1..outline.end(root)).rev() {
+            if !self.is_free(side, call) {
+                paired = call;
+            } else if paired >= outline.end(call) && !outline.is_hidden(call) {
                 found.push(call);
             }
-            call = if free { subtree.end } else { call + 1 };
         }
+        found.reverse();
         found
     }
 }

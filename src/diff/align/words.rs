@@ -1,86 +1,169 @@
-//! What two names have in common as texts: long words, and how they begin.
+//! What two names have in common as texts: words that few names have, and how they begin.
+//!
+//! ```text
+//! aten::miopen_convolution   aten::cudnn_convolution     `convolution` stands in a handful of names:
+//!                                                        variants of one op
+//! evaluate_function: MeanBackward0                       `evaluate` stands in the name of every
+//! evaluate_function: CompiledFunctionBackward            step of a backward pass: it says nothing
+//! ```
 
+use super::weights::{TELLING_NAMES, TELLING_WORD};
+use crate::diff::keys::{self, Key};
+use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
-use crate::trace::TextId;
-use crate::tree::{CallId, CallTree};
-use rustc_hash::FxHashMap;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Letters that a word must have before two names that share it are taken for variants.
-const TELLING_WORD: usize = 5;
-/// Long words that tell nothing.
-const COMMON_WORDS: [&str; 5] = ["backward", "forward", "function", "native", "method"];
-
-/// The words of the names of both trees; each name is taken apart once.
+/// The words of the names of both trees, of ops and frames; each distinct name is taken apart once.
 #[derive(Debug)]
-pub(super) struct Words<'a> {
-    trees: PerSide<&'a CallTree>,
-    ids: FxHashMap<String, u32>,
-    names: PerSide<FxHashMap<TextId, Name>>,
+pub(in crate::diff) struct Words {
+    words: Vec<String>,
+    /// How many distinct names have each word.
+    names_with: Vec<u32>,
+    /// By key.
+    names: FxHashMap<Key, Name>,
 }
 
-/// The words of the last part of a name: of `miopen_convolution` in `aten::miopen_convolution`.
-#[derive(Debug)]
+/// The words of the telling part of a name: of `miopen_convolution` in `aten::miopen_convolution`.
+#[derive(Debug, Default)]
 struct Name {
-    /// The long ones.
-    telling: Vec<u32>,
-    /// What the last part begins with, underscores aside.
+    /// The long ones, each once, rising.
+    words: Vec<u32>,
+    /// What the telling part begins with, underscores aside.
     stem: Option<u32>,
+    /// File without folder and function of a frame.
+    code: Option<u32>,
+    /// Whether a compiler made the call, in the place of others.
+    generated: bool,
 }
 
-impl<'a> Words<'a> {
-    pub(super) fn new(trees: PerSide<&'a CallTree>) -> Self {
-        Words { trees, ids: FxHashMap::default(), names: PerSide::default() }
+impl Words {
+    pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
+        let mut words =
+            Words { words: Vec::new(), names_with: Vec::new(), names: FxHashMap::default() };
+        let mut ids = FxHashMap::default();
+        let mut seen: FxHashSet<Key> = FxHashSet::default();
+        for side in Side::BOTH {
+            for (call, &key) in (0..).zip(&outlines[side].keys) {
+                let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
+                if tells && seen.insert(key) {
+                    let (kind, name) =
+                        (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
+                    let name = words.take_apart(kind, name, &mut ids);
+                    words.names.insert(key, name);
+                }
+            }
+        }
+        words
     }
 
-    /// Whether two names share a telling word, as `miopen_convolution` and `cudnn_convolution` do.
-    pub(super) fn share_a_telling_one(&mut self, a: u32, b: u32) -> bool {
-        self.compare(a, b, |mine, theirs| {
-            mine.telling.iter().any(|word| theirs.telling.contains(word))
-        })
+    fn take_apart(&mut self, kind: CallKind, name: &str, ids: &mut FxHashMap<String, u32>) -> Name {
+        let part = telling_part(kind, name);
+        let mut id = |word: String| {
+            *ids.entry(word).or_insert_with_key(|word| {
+                self.words.push(word.clone());
+                self.names_with.push(0);
+                self.words.len() as u32 - 1
+            })
+        };
+        let mut words: Vec<u32> = long_words(part).map(&mut id).collect();
+        words.sort_unstable();
+        words.dedup();
+        let code = keys::split_frame(name).map(|(file, function)| {
+            let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+            id(format!("{file}: {function}"))
+        });
+        let stem = stem(part).map(|stem| id(format!("{stem}…")));
+        words.iter().for_each(|&word| self.names_with[word as usize] += 1);
+        Name { words, stem, code, generated: is_generated(kind, name) }
+    }
+
+    /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
+    pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
+        let none = const { &Name { words: Vec::new(), stem: None, code: None, generated: false } };
+        let (mine, theirs) =
+            (self.names.get(&a).unwrap_or(none), self.names.get(&b).unwrap_or(none));
+        let shared = mine.words.iter().filter(|word| theirs.words.binary_search(word).is_ok());
+        shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
+    }
+
+    /// By how few names have it.
+    fn weight(&self, word: u32) -> f64 {
+        f64::from(TELLING_NAMES) / f64::from(self.names_with[word as usize].max(1))
+    }
+
+    /// Whether two names share words that tell, as `miopen_convolution` and `cudnn_convolution` do.
+    pub(super) fn tell_of_kinship(&self, a: Key, b: Key) -> bool {
+        self.shared(a, b).map(|(_, weight)| weight).sum::<f64>() >= 1.0
     }
 
     /// Whether two names begin with the same word, as `conv` and `conv_1` do.
-    pub(super) fn begin_alike(&mut self, a: u32, b: u32) -> bool {
-        self.compare(a, b, |mine, theirs| mine.stem.is_some() && mine.stem == theirs.stem)
+    pub(super) fn begin_alike(&self, a: Key, b: Key) -> bool {
+        self.agree(a, b, |name| name.stem)
     }
 
-    fn compare(&mut self, a: u32, b: u32, agree: impl FnOnce(&Name, &Name) -> bool) -> bool {
-        let mine = self.take_apart(Side::Baseline, a);
-        let theirs = self.take_apart(Side::Candidate, b);
-        let name = |side: Side, id: Option<TextId>| self.names[side].get(&id?);
-        match (name(Side::Baseline, mine), name(Side::Candidate, theirs)) {
-            (Some(mine), Some(theirs)) => agree(mine, theirs),
-            _ => false,
-        }
+    /// Whether two frames are of one function in files of one name, as they are where a script was
+    /// moved to another folder.
+    pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
+        self.agree(a, b, |name| name.code)
     }
 
-    /// Takes the name of a call apart; `None` for a thread, which has no name of its own.
-    fn take_apart(&mut self, side: Side, call: u32) -> Option<TextId> {
-        let tree = self.trees[side];
-        let trace = tree.trace();
-        let id = trace.name_id(tree.event(CallId(call))?);
-        if !self.names[side].contains_key(&id) {
-            let text = trace.text(id);
-            let last = text.rsplit("::").next().unwrap_or(text);
-            let name = Name {
-                telling: telling_words(last).map(|word| self.id(&word)).collect(),
-                stem: stem(last).map(|stem| self.id(stem)),
-            };
-            self.names[side].insert(id, name);
-        }
-        Some(id)
+    /// Whether a compiler made a call, as it makes `triton_poi_fused_add_mul_0` of two ops.
+    pub(super) fn is_generated(&self, key: Key) -> bool {
+        self.names.get(&key).is_some_and(|name| name.generated)
     }
 
-    fn id(&mut self, word: &str) -> u32 {
-        let next = self.ids.len() as u32;
-        *self.ids.entry(word.to_owned()).or_insert(next)
+    fn agree(&self, a: Key, b: Key, part: impl Fn(&Name) -> Option<u32>) -> bool {
+        let of = |key: Key| self.names.get(&key).and_then(&part);
+        of(a).is_some() && of(a) == of(b)
     }
 }
 
-fn telling_words(name: &str) -> impl Iterator<Item = String> {
+/// What a name says of its own: the op without its name space, the function without its file, the
+/// class of a module, the backward function that the engine evaluates.
+fn telling_part(kind: CallKind, name: &str) -> &str {
+    let last = |separator: &str, name| str::rsplit(name, separator).next().unwrap_or(name);
+    match kind {
+        CallKind::Frame => match keys::split_frame(name) {
+            Some((_, function)) => function,
+            None => built_in(name).unwrap_or_else(|| last(": ", name)),
+        },
+        CallKind::Op => last(": ", last("::", name)),
+        CallKind::Runtime | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => name,
+    }
+}
+
+/// `<built-in method conv2d of type object at 0x7f…>` → `conv2d`.
+fn built_in(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("<built-in ")?;
+    let rest =
+        rest.strip_prefix("method ").or_else(|| rest.strip_prefix("function ")).unwrap_or(rest);
+    rest.split([' ', '>']).next()
+}
+
+/// Names that compilers give to what they put in the place of ops. Kernels that people write in
+/// Triton have other names.
+fn is_generated(kind: CallKind, name: &str) -> bool {
+    const BEGIN: [&str; 9] = [
+        "triton_poi_",
+        "triton_red_",
+        "triton_per_",
+        "triton_tem_",
+        "triton_for_",
+        "triton_unk_",
+        "Torch-Compiled Region",
+        "CompiledFunction",
+        "## Call CompiledFxGraph",
+    ];
+    let part = name.rsplit("::").next().unwrap_or(name);
+    kind == CallKind::Op
+        && (BEGIN.iter().any(|begin| part.starts_with(begin)) || part.contains("cpp_fused_"))
+}
+
+fn long_words(name: &str) -> impl Iterator<Item = String> {
     name.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.len() >= TELLING_WORD)
         .map(str::to_ascii_lowercase)
-        .filter(|word| word.len() >= TELLING_WORD && !COMMON_WORDS.contains(&word.as_str()))
 }
 
 fn stem(name: &str) -> Option<&str> {

@@ -4,7 +4,11 @@
 //! keep spans nested: time is inserted for what is added, and gaps stay where calls were dropped.
 
 mod adding;
+mod compiling;
+mod modules;
 mod moving;
+mod numerics;
+mod recorders;
 mod removing;
 mod renaming;
 mod repeating;
@@ -37,10 +41,40 @@ pub enum Change {
     SwapNeighbours(f64),
     /// A third of the recorded steps runs once more.
     RepeatSteps,
+    /// Five steps instead of three.
+    MoreSteps,
+    /// Three steps instead of five.
+    FewerSteps,
     /// Launches anywhere are gone, with their kernels.
     DropLaunches(f64),
     /// A module runs twice as two instances, and later instances have higher numbers.
     InsertModule,
+    /// A layer among equal ones runs twice as two instances.
+    InsertLayer,
+    /// A layer among equal ones is gone.
+    DropLayer,
+    /// Two modules of one class run in the other order; the profiler numbers them by their order.
+    SwapBranches,
+    /// A module is called by what called its parent.
+    MoveModule,
+    /// Recorded without Python stacks.
+    ForgetStacks,
+    /// Scripts in another folder, another Python, other lines.
+    OtherCheckout,
+    /// Other numbers of threads, devices and streams.
+    OtherNumbers,
+    /// The running numbers of Triton kernels are raised by one.
+    RenumberTriton,
+    /// One Triton kernel is fused into another, later ones are renumbered.
+    FuseTriton,
+    /// Ops that launch once launch twice, as a product that is split.
+    SplitLaunches(f64),
+    /// Runs of ops are compiled into one region with one kernel.
+    CompileRegions(f64),
+    /// The batch is four times as large.
+    LargerBatch,
+    /// Another precision, with casts before some ops.
+    LowerPrecision(f64),
     /// Each thread is slower by a factor of its own.
     StretchThreads,
     /// The later half of the busiest thread runs on a new one.
@@ -68,8 +102,24 @@ impl Change {
             Change::InsertModule,
             Change::StretchThreads,
             Change::SplitThread,
+            Change::MoreSteps,
+            Change::FewerSteps,
+            Change::InsertLayer,
+            Change::DropLayer,
+            Change::SwapBranches,
+            Change::MoveModule,
+            Change::ForgetStacks,
+            Change::OtherCheckout,
+            Change::OtherNumbers,
+            Change::RenumberTriton,
+            Change::FuseTriton,
+            Change::SplitLaunches(30.0),
+            Change::CompileRegions(2.0),
+            Change::LargerBatch,
+            Change::LowerPrecision(5.0),
             Change::later_version(),
             Change::other_backend(),
+            Change::forgotten_stacks(),
         ]
     }
 
@@ -101,6 +151,12 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
+    /// Several at once: a later version that somebody recorded without stacks.
+    pub fn forgotten_stacks() -> Change {
+        let parts = vec![Change::later_version(), Change::ForgetStacks];
+        Change::Several("several, stacks on one side", parts)
+    }
+
     /// A short name for tables.
     pub fn label(&self) -> String {
         match self {
@@ -117,6 +173,21 @@ impl Change {
             Change::RepeatSteps => "a third of the steps repeated".to_owned(),
             Change::DropLaunches(share) => format!("{share} % of the launches dropped"),
             Change::InsertModule => "a module inserted".to_owned(),
+            Change::MoreSteps => "five steps for three".to_owned(),
+            Change::FewerSteps => "three steps for five".to_owned(),
+            Change::InsertLayer => "a layer inserted".to_owned(),
+            Change::DropLayer => "a layer dropped".to_owned(),
+            Change::SwapBranches => "branches swapped".to_owned(),
+            Change::MoveModule => "a module moved".to_owned(),
+            Change::ForgetStacks => "stacks on one side".to_owned(),
+            Change::OtherCheckout => "another checkout".to_owned(),
+            Change::OtherNumbers => "threads, streams renumbered".to_owned(),
+            Change::RenumberTriton => "Triton renumbered".to_owned(),
+            Change::FuseTriton => "Triton fused".to_owned(),
+            Change::SplitLaunches(share) => format!("{share} % launch twice"),
+            Change::CompileRegions(share) => format!("{share} % in compiled regions"),
+            Change::LargerBatch => "batch times four".to_owned(),
+            Change::LowerPrecision(share) => format!("bfloat16, {share} % casts"),
             Change::StretchThreads => "threads stretched".to_owned(),
             Change::SplitThread => "a thread split in two".to_owned(),
             Change::Several(name, _) => (*name).to_owned(),
@@ -136,7 +207,22 @@ impl Change {
             Change::RenameOps(share) => renaming::ops(recording, *share, random),
             Change::OtherPlatform => renaming::platform(recording),
             Change::SwapNeighbours(share) => moving::neighbours(recording, *share, random),
-            Change::RepeatSteps => repeating::steps(recording, random),
+            Change::RepeatSteps => repeating::steps(recording, (1, 3), random),
+            Change::MoreSteps => repeating::steps(recording, (2, 3), random),
+            Change::FewerSteps => repeating::fewer_steps(recording, random),
+            Change::InsertLayer => repeating::layer(recording, random),
+            Change::DropLayer => modules::drop_layer(recording, random),
+            Change::SwapBranches => modules::swap_branches(recording, random),
+            Change::MoveModule => modules::move_module(recording, random),
+            Change::ForgetStacks => recorders::without_stacks(recording),
+            Change::OtherCheckout => recorders::checkout(recording, random),
+            Change::OtherNumbers => Some(recorders::numbers(recording, random)),
+            Change::RenumberTriton => compiling::triton_renumbered(recording),
+            Change::FuseTriton => compiling::triton_fused(recording, random),
+            Change::SplitLaunches(share) => compiling::split_k(recording, *share, random),
+            Change::CompileRegions(share) => compiling::regions(recording, *share, random),
+            Change::LargerBatch => numerics::batch(recording),
+            Change::LowerPrecision(share) => numerics::bfloat16(recording, *share, random),
             Change::DropLaunches(share) => removing::launches(recording, *share, random),
             Change::InsertModule => repeating::module(recording, random),
             Change::StretchThreads => Some(moving::stretch(recording, random)),

@@ -80,7 +80,7 @@ fn without_digits(name: &str) -> String {
 }
 
 /// Moves each event by what it and all above it move.
-fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
+pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {
         moves[at] += forest.parents[at].map_or(0, |parent| moves[parent]);

@@ -105,7 +105,7 @@ fn other_api(name: &str) -> String {
 }
 
 /// One name for each name, which says nothing of it.
-fn other_kernel(name: &str) -> String {
+pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     format!("sm90_xmma_{:016x}_kernel", hasher.finish())

@@ -5,7 +5,7 @@ use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands before the class and number of a module, and before the number of a step.
-const MODULE: &str = "nn.Module: ";
+pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
 /// Of all host calls, at most one in so many is in the module that is repeated.
 const LARGEST_MODULE: usize = 10;
@@ -14,6 +14,18 @@ const LARGEST_MODULE: usize = 10;
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
+    Some(module_again(recording, &forest, &places))
+}
+
+/// The same with a layer among equal ones.
+pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let forest = Forest::of(&recording.events);
+    let mut layers = super::modules::layers(recording, &forest);
+    layers.retain(|places| places.iter().all(|&at| has_room(recording, &forest, at)));
+    Some(module_again(recording, &forest, random.pick(&layers)?))
+}
+
+fn module_again(recording: &Recording, forest: &Forest, places: &[usize]) -> Recording {
     let subtrees: Vec<Vec<usize>> = places.iter().map(|&at| forest.subtree(at)).collect();
     let numbers = numbers_of(recording, subtrees.iter().flatten());
     let spans = places.iter().map(|&at| &recording.events[at]);
@@ -35,14 +47,55 @@ pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Rec
             changed.events.push(copy);
         }
     }
+    changed
+}
+
+/// Whether a copy of a call has room behind it in the call above.
+fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
+    let end = |at: usize| recording.events[at].end;
+    forest.parents[at].is_none_or(|parent| end(at) < end(parent))
+}
+
+/// Takes out the calls of two fifths of the recorded steps, on all threads.
+pub(super) fn fewer_steps(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let count = recording.events.iter().filter(|event| step_number(event).is_some()).count();
+    let mut changed = None;
+    for left in (count - 2 * count / 5 + 1..=count).rev() {
+        let now = changed.as_ref().unwrap_or(recording);
+        changed = drop_step(now, random.below(left)).or(changed);
+    }
+    changed
+}
+
+fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
+    let mut steps: Vec<&Event> =
+        recording.events.iter().filter(|event| step_number(event).is_some()).collect();
+    steps.sort_by_key(|step| step.start);
+    let Place { from, until, .. } = place_of_step(recording, &steps, steps.get(which)?)?;
+    let forest = Forest::of(&recording.events);
+    let marked: Vec<bool> = (0..recording.events.len())
+        .map(|at| is_inside(recording, &forest, at, steps[which], (from, until)))
+        .collect();
+    let number = step_number(steps[which])?;
+    let mut changed = recording.clone();
+    changed.remove(&marked);
+    for event in &mut changed.events {
+        if let Some(later) = step_number(event).filter(|&later| later > number) {
+            event.name = format!("{STEP}{}", later - 1).into();
+        }
+    }
     Some(changed)
 }
 
-/// Lets a third of the recorded steps run once more, each after itself, on all threads.
-pub(super) fn steps(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+/// Lets `more` of each `among` recorded steps run once more, each after itself, on all threads.
+pub(super) fn steps(
+    recording: &Recording,
+    (more, among): (usize, usize),
+    random: &mut SplitMix,
+) -> Option<Recording> {
     let count = recording.events.iter().filter(|event| step_number(event).is_some()).count();
     let mut changed = None;
-    for _ in 0..count.div_ceil(3) {
+    for _ in 0..(more * count).div_ceil(among) {
         let now = changed.as_ref().unwrap_or(recording);
         changed = repeat_step(now, random.below(count)).or(changed);
     }
@@ -137,22 +190,20 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     for &at in forest.preorder.iter().filter(|&&at| module_number(&events[at]).is_some()) {
         places.entry(&events[at].name).or_default().push(at);
     }
-    let has_room = |at: usize| match forest.parents[at] {
-        Some(parent) => events[at].end < events[parent].end,
-        None => true,
-    };
     let limit = forest.preorder.len() / LARGEST_MODULE;
     let mut found: Vec<Vec<usize>> = places.into_values().collect();
     found.retain(|list| {
         let calls: u32 = list.iter().map(|&at| forest.sizes[at]).sum();
         let apart = list.windows(2).all(|pair| events[pair[0]].end <= events[pair[1]].start);
-        apart && (2..=limit).contains(&(calls as usize)) && list.iter().all(|&at| has_room(at))
+        apart
+            && (2..=limit).contains(&(calls as usize))
+            && list.iter().all(|&at| has_room(recording, forest, at))
     });
     found
 }
 
 /// Instance numbers by class of the modules among these events.
-fn numbers_of<'a>(
+pub(super) fn numbers_of<'a>(
     recording: &Recording,
     among: impl Iterator<Item = &'a usize>,
 ) -> BTreeMap<String, BTreeSet<u32>> {
@@ -172,14 +223,14 @@ fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u3
     inside.last().unwrap_or(&number) + 1 + rank
 }
 
-fn renumber(event: &mut Event, new: impl Fn(&str, u32) -> u32) {
+pub(super) fn renumber(event: &mut Event, new: impl Fn(&str, u32) -> u32) {
     if let Some((class, number)) = module_number(event) {
         event.name = format!("{MODULE}{class}_{}", new(class, number)).into();
     }
 }
 
 /// `nn.Module: Linear_3` → (`Linear`, 3).
-fn module_number(event: &Event) -> Option<(&str, u32)> {
+pub(super) fn module_number(event: &Event) -> Option<(&str, u32)> {
     let (class, number) = event.name.strip_prefix(MODULE)?.rsplit_once('_')?;
     Some((class, number.parse().ok().filter(|_| event.kind == Kind::Frame)?))
 }

@@ -1,0 +1,169 @@
+//! How the time to align grows on shapes that are hard for it: all doubles when the input doubles.
+//!
+//! ```text
+//! cargo run --release --example align_shapes -- [TIMES]
+//! ```
+//!
+//! The traces are made in memory, three sizes of each shape, `TIMES` (1) times as large as the
+//! smallest one that tells: flat siblings that are all renamed, flat siblings in another order, many
+//! threads in another order, many threads against one that runs it all, and many steps of many layers.
+//! Times are those of the processor.
+
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
+mod measuring;
+
+use measuring::thread_seconds;
+use std::error::Error;
+use std::fmt::Write;
+use std::sync::Arc;
+use tracetree::trace::ReadOptions;
+use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
+
+/// A shape: its name, its smallest size, and the two traces of a size.
+type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
+
+const SHAPES: [Shape; 5] = [
+    ("flat siblings, all renamed", 12_500, renamed),
+    ("flat siblings, another order", 12_500, shuffled),
+    ("threads, another order", 1_250, threads),
+    ("threads against one", 250, threads_against_one),
+    ("steps of 100 layers", 125, steps),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let times: usize = std::env::args().nth(1).map_or(Ok(1), |text| text.parse())?;
+    println!(
+        "| shape | size | align ms | twice | align ms | four times | align ms | events of each |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for (name, smallest, shape) in SHAPES {
+        let mut row = format!("| {name} |");
+        let mut most = 0;
+        for size in [1, 2, 4].map(|factor| factor * times * smallest) {
+            let (events, seconds) = aligned(&shape(size))?;
+            most = events;
+            write!(row, " {size} | {:.0} |", seconds * 1e3)?;
+        }
+        println!("{row} {most} |");
+    }
+    Ok(())
+}
+
+/// Events of the baseline, and the seconds that aligning takes.
+fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
+    let read =
+        |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());
+    let traces = PerSide::new(read(Side::Baseline)?, read(Side::Candidate)?);
+    let events = traces.baseline.len();
+    let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
+    let start = thread_seconds();
+    drop(std::hint::black_box(TraceDiff::new(trees.baseline, trees.candidate)));
+    Ok((events, thread_seconds() - start))
+}
+
+/// Writes events one after the other.
+struct Writer {
+    text: String,
+    time: usize,
+    thread: usize,
+    events: usize,
+}
+
+impl Writer {
+    fn new() -> Self {
+        Writer { text: String::from("["), time: 0, thread: 1, events: 0 }
+    }
+
+    fn end(mut self) -> String {
+        self.text.push(']');
+        self.text
+    }
+
+    fn event(
+        &mut self,
+        category: &str,
+        name: &str,
+        (start, length): (usize, usize),
+        thread: usize,
+    ) {
+        let separator = if self.events > 0 { "," } else { "" };
+        let id = self.events - usize::from(category == "kernel");
+        write!(
+            self.text,
+            "{separator}{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\
+             \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[4,4]]}}}}\n"
+        )
+        .expect("writing to a string does not fail");
+        self.events += 1;
+    }
+
+    /// An op with a launch and its kernel.
+    fn op(&mut self, name: &str) {
+        self.event("cpu_op", name, (self.time, 6), self.thread);
+        self.event("cuda_runtime", "cudaLaunchKernel", (self.time + 1, 2), self.thread);
+        self.event("kernel", "k_add", (self.time + 4, 1), 0);
+        self.time += 10;
+    }
+}
+
+fn flat(names: impl Iterator<Item = String>) -> String {
+    let mut writer = Writer::new();
+    names.for_each(|name| writer.op(&name));
+    writer.end()
+}
+
+fn renamed(size: usize) -> PerSide<String> {
+    PerSide::new(
+        flat((0..size).map(|at| format!("op::n{at}"))),
+        flat((0..size).map(|at| format!("other::m{at}"))),
+    )
+}
+
+fn shuffled(size: usize) -> PerSide<String> {
+    // A step that has no part in common with any size: each number comes once.
+    let other = move |at: usize| (at * 7_919 + 13) % size;
+    PerSide::new(
+        flat((0..size).map(|at| format!("op::n{at}"))),
+        flat((0..size).map(move |at| format!("op::n{}", other(at)))),
+    )
+}
+
+fn on_threads(numbers: impl Iterator<Item = usize>) -> String {
+    let mut writer = Writer::new();
+    for number in numbers {
+        writer.thread += 1;
+        for part in 0..8 {
+            writer.op(&format!("work{number}::part{part}"));
+        }
+    }
+    writer.end()
+}
+
+fn threads(size: usize) -> PerSide<String> {
+    PerSide::new(on_threads(0..size), on_threads((0..size).rev()))
+}
+
+fn threads_against_one(size: usize) -> PerSide<String> {
+    let names = (0..size).flat_map(|number| {
+        (0..100).map(move |part| format!("work{}::part{}", number % 7, part % 8))
+    });
+    PerSide::new(on_threads((0..size).map(|number| number % 7)), flat(names))
+}
+
+fn steps(size: usize) -> PerSide<String> {
+    let run = |steps: std::ops::Range<usize>| {
+        let mut writer = Writer::new();
+        for step in steps {
+            let name = format!("ProfilerStep#{step}");
+            writer.event("user_annotation", &name, (writer.time, 100 * 10), 1);
+            for layer in 0..100 {
+                let name = format!("nn.Module: Layer_{layer}");
+                writer.event("python_function", &name, (writer.time, 9), 1);
+                writer.op("aten::linear");
+            }
+        }
+        writer.end()
+    };
+    PerSide::new(run(0..size), run(3..size + 3))
+}

@@ -1,0 +1,102 @@
+//! Two outlines and their threads → the same without what only one side recorded.
+//!
+//! Somebody forgot `with_stack` in one of two runs: then the frames of the other one can be no one's
+//! partner, but they would stand between the ops and count as evidence against every pair.
+//!
+//! ```text
+//! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
+//! trace2   linear(addmm)                                    linear(addmm)
+//! ```
+//!
+//! So the trees are aligned without them. In the merged tree they stand where they stood, as calls
+//! of one side around pairs.
+
+use super::outline::Outline;
+use crate::side::PerSide;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+
+/// Kinds of calls that a recorder may leave out while it records all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Optional {
+    /// Python frames and built-in functions.
+    Frame,
+    /// `nn.Module: …`
+    Module,
+}
+
+impl Optional {
+    const ALL: [Optional; 2] = [Optional::Frame, Optional::Module];
+
+    fn of(tree: &CallTree, call: u32) -> Option<Optional> {
+        let call = CallId(call);
+        match tree.kind(call) {
+            CallKind::Frame if tree.is_module(call) => Some(Optional::Module),
+            CallKind::Frame => Some(Optional::Frame),
+            CallKind::Thread
+            | CallKind::Unlinked
+            | CallKind::Op
+            | CallKind::Runtime
+            | CallKind::Gpu => None,
+        }
+    }
+}
+
+/// What was recorded in some part of a trace, by [`Optional`].
+type Recorded = [bool; Optional::ALL.len()];
+
+/// Hides, in each thread, the kinds of calls that its partner has none of; in threads without
+/// partner those that the whole other trace has none of.
+pub(super) fn without_one_sided<'a>(
+    trees: PerSide<&CallTree>,
+    outlines: PerSide<Outline<'a>>,
+    threads: &[(u32, u32)],
+) -> PerSide<Outline<'a>> {
+    let recorded = PerSide::from_fn(|side| {
+        let roots = outlines[side].roots();
+        let of_root = |root| of_calls(trees[side], root..outlines[side].end(root));
+        roots.into_iter().map(|root| (root, of_root(root))).collect::<Vec<_>>()
+    });
+    let anywhere = recorded.as_ref().map(|roots| {
+        Optional::ALL.map(|kind| roots.iter().any(|(_, recorded)| recorded[kind as usize]))
+    });
+    let recorded_of = recorded.as_ref().map(|roots| roots.iter().copied().collect());
+    let recorded_of: PerSide<FxHashMap<u32, Recorded>> = recorded_of;
+    let partners: PerSide<FxHashMap<u32, u32>> = PerSide::new(
+        threads.iter().copied().collect(),
+        threads.iter().map(|&(a, b)| (b, a)).collect(),
+    );
+    let hidden = PerSide::from_fn(|side| {
+        let mut hidden = Vec::new();
+        for &(root, mine) in &recorded[side] {
+            let other = partners[side].get(&root);
+            let theirs =
+                other.map_or(anywhere[side.other()], |root| recorded_of[side.other()][root]);
+            let one_sided = Optional::ALL.map(|kind| mine[kind as usize] && !theirs[kind as usize]);
+            if one_sided.contains(&true) {
+                hidden.resize(outlines[side].len(), false);
+                for call in root..outlines[side].end(root) {
+                    let kind = Optional::of(trees[side], call);
+                    hidden[call as usize] = kind.is_some_and(|kind| one_sided[kind as usize]);
+                }
+            }
+        }
+        hidden
+    });
+    let hide = |outline: Outline<'a>, hidden: Vec<bool>| match hidden.is_empty() {
+        true => outline,
+        false => outline.without(hidden),
+    };
+    PerSide::new(
+        hide(outlines.baseline, hidden.baseline),
+        hide(outlines.candidate, hidden.candidate),
+    )
+}
+
+fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
+    let mut recorded = Recorded::default();
+    for kind in calls.filter_map(|call| Optional::of(tree, call)) {
+        recorded[kind as usize] = true;
+    }
+    recorded
+}

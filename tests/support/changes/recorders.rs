@@ -1,0 +1,79 @@
+//! A recording → the same calls as another recorder, machine or checkout writes them down.
+
+use super::{Recording, SplitMix};
+use crate::support::recording::{Event, Kind, Lane};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Lines by which code in a file moves between two versions.
+const LINES: u32 = 7;
+/// How far the numbers of devices and streams move.
+const OTHER_GPU: i64 = 3;
+
+/// Recorded without Python stacks, as it happens when somebody forgets `with_stack`.
+pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
+    recording.has_python().then(|| recording.without_python())
+}
+
+/// The scripts stand in another folder, Python has another version, and lines moved.
+pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
+    let shift = 1 + random.below(LINES as usize) as u32;
+    let mut changed = recording.clone();
+    for event in changed.events.iter_mut().filter(|event| event.kind == Kind::Frame) {
+        if let Some(name) = elsewhere(&event.name, shift) {
+            event.name = name.into();
+        }
+    }
+    recording.has_python().then_some(changed)
+}
+
+/// `run/train.py(12): step` → `run_v2/train.py(15): step`; packages keep their place.
+fn elsewhere(name: &str, shift: u32) -> Option<String> {
+    let (place, function) = name.split_once("): ")?;
+    let (path, line) = place.rsplit_once('(')?;
+    let line = line.parse::<u32>().ok()? + shift;
+    let path = match path.rsplit_once('/') {
+        _ if path.contains("python3.") => path.replace("python3.", "python4."),
+        Some((folder, file)) if !is_package(path) => format!("{folder}_v2/{file}"),
+        Some(_) => path.to_owned(),
+        None => format!("checkout/{path}"),
+    };
+    Some(format!("{path}({line}): {function}"))
+}
+
+fn is_package(path: &str) -> bool {
+    path.starts_with("torch/") || path.contains("-packages/")
+}
+
+/// Threads, devices and streams have other numbers, which are in another order.
+pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
+    let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
+    let on_host = recording.events.iter().filter(|event| event.kind.is_host());
+    let lanes: Vec<Lane> = on_host.map(|event| event.lane.clone()).collect();
+    for lane in lanes {
+        let number = 1_000 + random.below(1_000_000);
+        threads.entry(lane).or_insert_with_key(|lane| (lane.0.clone(), number.to_string().into()));
+    }
+    let mut changed = recording.clone();
+    for event in changed.events.iter_mut().filter(|event| event.kind != Kind::Other) {
+        match threads.get(&event.lane) {
+            Some(lane) => event.lane = lane.clone(),
+            None => on_another_gpu(event),
+        }
+    }
+    changed
+}
+
+fn on_another_gpu(event: &mut Event) {
+    let lane = [&event.lane.0, &event.lane.1].map(|id| match id.parse::<i64>() {
+        Ok(number) => (number + OTHER_GPU).to_string().into(),
+        Err(_) => id.clone(),
+    });
+    event.lane = lane.into();
+    for key in ["device", "stream"] {
+        if let Some(number) = event.args.get(key).and_then(serde_json::Value::as_i64) {
+            Arc::make_mut(&mut event.args).insert(key.to_owned(), json!(number + OTHER_GPU));
+        }
+    }
+}
