@@ -4,6 +4,7 @@ mod account;
 mod cached;
 mod categories;
 mod comparability;
+mod efficiency;
 mod fusion;
 mod kernels;
 mod layers;

@@ -1,0 +1,49 @@
+//! What an op must do at least, against what its time allowed: operations, bytes, the roofline.
+//!
+//! ```text
+//! name, shapes, types ──models──▶ demand: operations, bytes
+//! events of the op    ──────────▶ time                        ─▶ TFLOP/s, TB/s
+//! name of the device  ──peaks───▶ what it can do at most      ─▶ bound, time at the roofline, share
+//! ```
+//! See `docs/efficiency.md` for the formulas and what they leave out.
+
+mod dtype;
+mod formulas;
+mod inputs;
+mod rules;
+
+pub use dtype::Precision;
+pub use formulas::{Demand, Lengths, Unit};
+pub use rules::Models;
+
+use crate::trace::{Arguments, Trace};
+use dtype::Dtype;
+use formulas::Op;
+use inputs::Inputs;
+
+impl Models {
+    /// What an op of this name must do at least with these arguments; `None` where no model knows
+    /// it, or its arguments do not tell.
+    pub fn demand(&self, name: &str, trace: &Trace, arguments: &Arguments) -> Option<Demand> {
+        self.demand_with(name, trace, arguments, None, None)
+    }
+
+    fn demand_with(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        list_dtype: Option<Dtype>,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        let formula = self.formula(name)?;
+        let text = |id| trace.text(id);
+        let inputs = Inputs::parse(
+            text(arguments.dims),
+            text(arguments.types),
+            text(arguments.strides),
+            text(arguments.concrete),
+        )?;
+        formula.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
+    }
+}
