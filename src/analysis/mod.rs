@@ -20,6 +20,10 @@ use cached::Cached;
 use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
+pub use efficiency::{
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyRow, Lengths, Models, OpEfficiency, Peaks,
+    Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+};
 pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};

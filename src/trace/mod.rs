@@ -14,7 +14,9 @@ mod texts;
 mod time;
 
 pub use category::Category;
-pub use columns::{Argument, Arguments, FlowEnd, FlowPoint, Sequence, Stream, Thread, Trace};
+pub use columns::{
+    Argument, Arguments, FlowEnd, FlowPoint, Message, Sequence, Stream, Thread, Trace,
+};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};

@@ -29,6 +29,7 @@ impl Trace {
             gpu_bytes: pick_sparse(&self.gpu_bytes, &kept),
             graph_nodes: pick_sparse(&self.graph_nodes, &kept),
             collectives: pick_sparse(&self.collectives, &kept),
+            messages: pick_sparse(&self.messages, &kept),
             call_stacks: pick_sparse(&self.call_stacks, &kept),
             recorded_durations: pick_sparse(&self.recorded_durations, &kept),
             flows: self.flows.clone(),

@@ -7,14 +7,27 @@
 //! ```
 //! See `docs/efficiency.md` for the formulas and what they leave out.
 
+mod clause;
+mod collectives;
 mod dtype;
 mod formulas;
 mod inputs;
+mod jobs;
+mod lengths;
+mod peaks;
+mod roofline;
 mod rules;
+mod table;
+mod trace;
 
 pub use dtype::Precision;
 pub use formulas::{Demand, Lengths, Unit};
+pub use clause::{WorkChange, clause, work_change};
+pub use peaks::{DevicePeaks, Peaks};
+pub use roofline::{Bound, Efficiency};
 pub use rules::Models;
+pub use table::EfficiencyRow;
+pub use trace::{OpEfficiency, TraceEfficiency};
 
 use crate::trace::{Arguments, Trace};
 use dtype::Dtype;

@@ -38,6 +38,10 @@ pub(super) struct Args<'a> {
     pub(super) concrete: Value<'a>,
     pub(super) call_stack: Value<'a>,
     pub(super) collective: Value<'a>,
+    pub(super) sent_elements: Option<u64>,
+    pub(super) received_elements: Option<u64>,
+    pub(super) group_size: Option<u64>,
+    pub(super) message_type: Value<'a>,
     pub(super) name: Value<'a>,
 }
 
@@ -69,6 +73,10 @@ pub(super) enum Slot {
     Concrete,
     CallStack,
     Collective,
+    SentElements,
+    ReceivedElements,
+    GroupSize,
+    MessageType,
     ArgName,
 }
 
@@ -114,6 +122,10 @@ impl Slot {
             b"Concrete Inputs" => Slot::Concrete,
             b"Call stack" => Slot::CallStack,
             b"Collective name" => Slot::Collective,
+            b"In msg nelems" => Slot::SentElements,
+            b"Out msg nelems" => Slot::ReceivedElements,
+            b"Group size" => Slot::GroupSize,
+            b"dtype" => Slot::MessageType,
             b"name" => Slot::ArgName,
             _ => Slot::Other,
         }
@@ -150,6 +162,10 @@ impl<'a> Fields<'a> {
             Slot::Concrete => list(value, &mut args.concrete),
             Slot::CallStack => text(value, &mut args.call_stack),
             Slot::Collective => text(value, &mut args.collective),
+            Slot::SentElements => number(value, numbers::unsigned, &mut args.sent_elements),
+            Slot::ReceivedElements => number(value, numbers::unsigned, &mut args.received_elements),
+            Slot::GroupSize => number(value, numbers::unsigned, &mut args.group_size),
+            Slot::MessageType => text(value, &mut args.message_type),
             Slot::ArgName => text(value, &mut args.name),
         };
         self.wrong_types += u32::from(!is_right);

@@ -110,7 +110,10 @@ impl ConvolutionBackward {
     }
 
     fn both(&self, inputs: &Inputs, grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<Demand> {
-        let transposed = self.transposed.map_or(Some(false), |at| inputs.flag(at))?;
+        let transposed = match self.transposed.and_then(|at| inputs.flag(at)) {
+            Some(transposed) => transposed,
+            None => transposed_by_channels(grad, input, weight)?,
+        };
         let meets = if transposed { input.elements() } else { grad.elements() };
         let one = meets * per_element(weight)?;
         let (mut flops, mut bytes) = (0.0, Some(0.0));
@@ -131,10 +134,26 @@ impl ConvolutionBackward {
     }
 
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
-        let Some(at) = self.mask else { return Some([true, true, false]) };
-        let text = inputs.concrete(at).trim_matches(['[', ']']);
+        let recorded = self.mask.map_or("", |at| inputs.concrete(at));
+        // Traces of before 2023 have no values: both products, as all layers but the first have.
+        if recorded.is_empty() {
+            return Some([true, true, false]);
+        }
+        let text = recorded.trim_matches(['[', ']']);
         let flags: Option<Vec<bool>> = text.split(',').map(|flag| flag_of(flag.trim())).collect();
         flags?.try_into().ok()
+    }
+}
+
+/// Where the flag was not recorded: a weight starts with the channels of the output, and of a
+/// transposed convolution with those of the input. `None` where both fit and it matters.
+fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
+    let first = weight.dims.first()?;
+    match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
+        (true, false) => Some(false),
+        (false, true) => Some(true),
+        (true, true) => (grad.elements() == input.elements()).then_some(false),
+        (false, false) => None,
     }
 }
 
