@@ -21,8 +21,8 @@ use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
 pub use efficiency::{
-    Bound, Demand, DevicePeaks, Efficiency, EfficiencyRow, Lengths, Models, OpEfficiency, Peaks,
-    Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
+    Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
 };
 pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};

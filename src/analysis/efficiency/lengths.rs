@@ -37,6 +37,13 @@ impl LengthsOf {
     }
 }
 
+impl Lengths {
+    /// The lengths that the name of an annotation tells; `None` where it tells none.
+    pub fn of_annotation(name: &str) -> Option<Lengths> {
+        parse(name)
+    }
+}
+
 fn parse(name: &str) -> Option<Lengths> {
     let rest = name.strip_prefix("execute_")?;
     let (context, generation) = rest.split_once(")_generation_")?;

@@ -7,6 +7,7 @@
 //! ```
 //! See `docs/efficiency.md` for the formulas and what they leave out.
 
+mod brief;
 mod clause;
 mod collectives;
 mod dtype;
@@ -22,6 +23,7 @@ mod trace;
 
 pub use dtype::Precision;
 pub use formulas::{Demand, Lengths, Unit};
+pub use brief::{EfficiencyInfo, FurthestOp};
 pub use clause::{WorkChange, clause, work_change};
 pub use peaks::{DevicePeaks, Peaks};
 pub use roofline::{Bound, Efficiency};
@@ -35,10 +37,17 @@ use formulas::Op;
 use inputs::Inputs;
 
 impl Models {
-    /// What an op of this name must do at least with these arguments; `None` where no model knows
-    /// it, or its arguments do not tell.
-    pub fn demand(&self, name: &str, trace: &Trace, arguments: &Arguments) -> Option<Demand> {
-        self.demand_with(name, trace, arguments, None, None)
+    /// What an op of this name must do at least with these arguments of a trace; `None` where no
+    /// model knows it, or its arguments do not tell. The `lengths` of the requests matter for
+    /// attention over a cache of pages alone.
+    pub fn demand(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        self.demand_with(name, trace, arguments, None, lengths)
     }
 
     fn demand_with(

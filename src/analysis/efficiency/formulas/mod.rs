@@ -12,6 +12,8 @@ mod pool;
 mod reduce;
 mod select;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod triton;
 
 use super::dtype::{Dtype, Precision};

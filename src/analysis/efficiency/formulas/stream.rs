@@ -7,8 +7,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensor whose elements are counted.
-    elements: usize,
+    /// The tensors whose elements are counted; statistics are those of the first.
+    elements: Vec<usize>,
     /// Operations for each element.
     #[serde(default)]
     flops: f64,
@@ -53,7 +53,9 @@ enum Statistic {
 
 impl Stream {
     pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
-        let counted = inputs.tensor(self.elements)?;
+        let tensors = self.elements.iter().map(|&at| inputs.tensor(at));
+        let tensors = tensors.collect::<Option<Vec<&Tensor>>>()?;
+        let counted = *tensors.first()?;
         let used = self.reads.iter().chain(&self.writes).chain(&self.like);
         if used.clone().any(|&at| *inputs.at(at) == Input::Unknown) {
             return None;
@@ -73,7 +75,8 @@ impl Stream {
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
-        let flops = self.flops * counted.elements() + self.statistic_flops * statistics;
+        let elements: f64 = tensors.iter().map(|tensor| tensor.elements()).sum();
+        let flops = self.flops * elements + self.statistic_flops * statistics;
         Some(Demand::vector(flops, bytes, counted.dtype))
     }
 
