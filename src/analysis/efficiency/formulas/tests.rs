@@ -67,7 +67,7 @@ fn the_type_of_a_scaled_products_result_is_a_number_among_its_arguments() {
     assert_eq!(found.expect("a model").precision, Some(Precision::Fp8));
 }
 
-const CONV: &str = r#"["float", "float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar"]"#;
+const CONV: &str = r#"["float", "float", "", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar"]"#;
 
 fn convolution(dims: &str, values: &str) -> Option<Demand> {
     let dims = format!("[{dims}, [], [], [], [], [], []]");
