@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::output::Console;
+use super::yardstick::YardstickArgs;
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -18,12 +19,8 @@ pub(super) struct InfoArgs {
     /// The traces.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Models of what ops must do at least, before the built-in ones (docs/efficiency.md).
-    #[arg(long, value_name = "FILE")]
-    efficiency: Option<PathBuf>,
-    /// What devices can do at most, before what is known of them.
-    #[arg(long, value_name = "FILE")]
-    peaks: Option<PathBuf>,
+    #[command(flatten)]
+    yardstick: YardstickArgs,
     /// How they are described.
     #[arg(long, default_value = "text")]
     format: InfoFormat,
@@ -48,10 +45,7 @@ struct Yardstick {
 
 impl Yardstick {
     fn of(args: &InfoArgs) -> Result<Yardstick> {
-        Ok(Yardstick {
-            models: args.efficiency.as_ref().map_or_else(|| Ok(Models::builtin()), Models::extended)?,
-            peaks: args.peaks.as_ref().map_or_else(|| Ok(Peaks::builtin()), Peaks::extended)?,
-        })
+        Ok(Yardstick { models: args.yardstick.models()?, peaks: args.yardstick.peaks()? })
     }
 }
 

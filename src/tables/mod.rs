@@ -5,6 +5,7 @@
 
 mod arguments;
 mod categories;
+mod efficiency;
 mod figures;
 mod fusion;
 mod kernel_events;
@@ -49,6 +50,8 @@ pub enum TableKind {
     SameKernels,
     /// `fusion`.
     Fusion,
+    /// `efficiency`.
+    Efficiency,
     /// `uid_map`.
     UidMap,
     /// `steps`.
@@ -65,7 +68,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 14] = [
+    pub const ALL: [TableKind; 15] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -74,6 +77,7 @@ impl TableKind {
         TableKind::Kernels,
         TableKind::SameKernels,
         TableKind::Fusion,
+        TableKind::Efficiency,
         TableKind::UidMap,
         TableKind::Steps,
         TableKind::Phases,
@@ -93,6 +97,7 @@ impl TableKind {
             TableKind::Kernels => "kernels",
             TableKind::SameKernels => "same_kernels",
             TableKind::Fusion => "fusion",
+            TableKind::Efficiency => "efficiency",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
             TableKind::Phases => "phases",
@@ -129,6 +134,7 @@ impl TableKind {
             TableKind::Kernels => kernels::table(self.name(), analysis),
             TableKind::SameKernels => same_kernels::table(self.name(), analysis),
             TableKind::Fusion => fusion::table(self.name(), analysis),
+            TableKind::Efficiency => efficiency::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
             TableKind::Phases => phases::table(self.name(), analysis),
