@@ -10,8 +10,8 @@ use support::compared::{compare_texts, trace};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces::real;
 use tracetree::analysis::{
-    Analysis, Bound, Demand, Efficiency, Lengths, Models, Peaks, TraceEfficiency, WorkChange, clause,
-    work_change,
+    Analysis, Bound, Demand, Efficiency, Lengths, Models, Peaks, TraceEfficiency, WorkChange,
+    clause, work_change,
 };
 use tracetree::{CallTree, PerSide, Side, Trace};
 
@@ -20,7 +20,10 @@ const REFERENCE: [(&str, &[&str]); 9] = [
     ("bert.h100", &["mi300_h100/bert.h100"]),
     ("bert.mi300", &["mi300_h100/bert.mi300"]),
     ("resnet_act_checkpoint.mi300", &["training/resnet_act_checkpoint.mi300"]),
-    ("sglang_decode.mi300", &["inference/capture/sglang_decode.capture.mi300", "inference/sglang_decode.mi300"]),
+    (
+        "sglang_decode.mi300",
+        &["inference/capture/sglang_decode.capture.mi300", "inference/sglang_decode.mi300"],
+    ),
     ("timesformer.h100", &["mi300_h100/timesformer.h100"]),
     ("timesformer.mi300", &["mi300_h100/timesformer.mi300"]),
     ("torch_compile_triton.mi300", &["inference/torch_compile_triton.mi300"]),
@@ -99,7 +102,8 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
         "aten::copy_" if ours.flops == 0.0 && flops.round() == all => {
             let same = within(our_bytes, bytes);
             let broadcast = our_bytes < bytes && bytes == 4.0 * all;
-            (same || broadcast).then_some("a copy counts an operation an element, and a broadcast source in full")
+            (same || broadcast)
+                .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
         // Statistics of each feature, where a layer norm has those of each row.
         "aten::layer_norm" => {
@@ -107,10 +111,9 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)
                 .then_some("a layer norm has as many statistics as rows, not as features")
         }
-        "aten::convolution_backward" => {
-            (within(2.0 * ours.flops, flops) && within(2.0 * our_bytes, bytes))
-                .then_some("the output mask asks for no gradient of the images")
-        }
+        "aten::convolution_backward" => (within(2.0 * ours.flops, flops)
+            && within(2.0 * our_bytes, bytes))
+        .then_some("the output mask asks for no gradient of the images"),
         "aten::native_batch_norm_backward" => (within(ours.flops, flops)
             && bytes == 6.0 * all + 8.0 * elements(2))
         .then_some("weight and its gradient, and the bias's, are left out"),
@@ -177,13 +180,17 @@ fn as_much_of_the_time_has_a_model_as_in_the_reference() {
             continue;
         }
         let lines = lines(&path);
-        let time = |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
-        let theirs = time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
+        let time =
+            |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
+        let theirs =
+            time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
         let trace = open(names).expect("a trace").remove(0);
-        let efficiency = TraceEfficiency::new(CallTree::build(trace), &Models::builtin(), &Peaks::builtin());
+        let efficiency =
+            TraceEfficiency::new(CallTree::build(trace), &Models::builtin(), &Peaks::builtin());
         let ours = efficiency.launched().coverage().expect("GPU time");
         assert!(ours >= theirs, "{name}: {ours} for {theirs}");
-        let is_transformer = ["bert", "vit", "timesformer"].iter().any(|model| name.starts_with(model));
+        let is_transformer =
+            ["bert", "vit", "timesformer"].iter().any(|model| name.starts_with(model));
         let all = efficiency.total().coverage().expect("GPU time");
         assert!(!is_transformer || all >= 0.95, "{name}: {all}");
     }
@@ -195,7 +202,8 @@ fn efficiency(body: impl FnOnce(&mut HostThread<'_>)) -> TraceEfficiency {
 }
 
 fn on_h100(body: impl FnOnce(&mut HostThread<'_>)) -> String {
-    let device = json!([{ "id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85_014_937_600_u64 }]);
+    let device =
+        json!([{ "id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85_014_937_600_u64 }]);
     TraceBuilder::cuda().header("deviceProperties", device).thread("main", body).json()
 }
 
@@ -206,8 +214,7 @@ fn efficiency_of(json: &str) -> TraceEfficiency {
 
 /// Names and counts of the ops that did something.
 fn ops(efficiency: &TraceEfficiency) -> Vec<(String, u64)> {
-    let mut ops: Vec<_> =
-        efficiency.by_op().into_iter().map(|op| (op.op, op.count)).collect();
+    let mut ops: Vec<_> = efficiency.by_op().into_iter().map(|op| (op.op, op.count)).collect();
     ops.sort();
     ops
 }
@@ -333,7 +340,8 @@ fn an_unknown_device_has_rates_and_no_shares() {
 #[test]
 fn products_of_32_bits_are_held_against_what_their_kernels_name_says() {
     let pct = |kernel: &str| {
-        let mm = Op::new("aten::mm").dims(&[&[4096, 4096], &[4096, 4096]]).types(&["float", "float"]);
+        let mm =
+            Op::new("aten::mm").dims(&[&[4096, 4096], &[4096, 4096]]).types(&["float", "float"]);
         let efficiency = efficiency(|t| t.op(mm, |t| t.kernel(kernel, 5000.0)));
         efficiency.total().roofline_pct().expect("peaks")
     };
@@ -408,13 +416,18 @@ fn a_users_models_and_peaks_count_before_the_built_in_ones() {
         std::fs::File::create(&path).expect("a file").write_all(text.as_bytes()).expect("written");
         path
     };
-    let models = write("models.toml", r#"
+    let models = write(
+        "models.toml",
+        r#"
         [[model]]
         ops = ["mine::gemm*"]
         formula.matmul = { a = 0, b = 1, b_transposed = true }
         source = "mine"
-    "#);
-    let peaks = write("peaks.toml", r#"
+    "#,
+    );
+    let peaks = write(
+        "peaks.toml",
+        r#"
         [[device]]
         name = "measured"
         names = ["H100"]
@@ -422,8 +435,10 @@ fn a_users_models_and_peaks_count_before_the_built_in_ones() {
         matrix = { fp16 = 500.0 }
         source = "measured"
         memory_source = "measured"
-    "#);
-    let (models, peaks) = (Models::extended(models).expect("a table"), Peaks::extended(peaks).expect("peaks"));
+    "#,
+    );
+    let (models, peaks) =
+        (Models::extended(models).expect("a table"), Peaks::extended(peaks).expect("peaks"));
     let op = Op::new("mine::gemm_4").dims(&[&[32, 64], &[16, 64]]).types(&HALVES[..2]);
     let tree = CallTree::build(trace("made", &on_h100(|t| t.op(op, |t| t.kernel("k", 5.0)))));
     let efficiency = TraceEfficiency::new(tree, &models, &peaks);
@@ -453,16 +468,18 @@ const RESNET: [[u64; 5]; 8] = [
 fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let (batch, steps) = (128, 3);
     let sum = |of: fn(&[u64; 5]) -> u64| RESNET.iter().map(of).sum::<u64>() * batch * steps;
-    let products = sum(|&[from, to, side, kernel, count]| {
-        count * side * side * to * from * kernel * kernel
-    });
+    let products =
+        sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
     // A product and a sum each; the bias once for each result, forward inside of MIOpen's op and as an
     // addition beside cuDNN's, backward as a sum over the gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
-    for (trace, backend) in [("rocm", "aten::miopen_convolution"), ("cuda", "aten::cudnn_convolution")] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/traces/resnet.{trace}.json.gz"));
+    for (trace, backend) in
+        [("rocm", "aten::miopen_convolution"), ("cuda", "aten::cudnn_convolution")]
+    {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("examples/traces/resnet.{trace}.json.gz"));
         let tree = CallTree::build(Trace::open(path).expect("an example"));
         let efficiency = TraceEfficiency::new(tree, &Models::builtin(), &Peaks::builtin());
         let flops = |name: &str| -> f64 {

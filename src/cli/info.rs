@@ -7,12 +7,13 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
-use tracetree::{CallTree, Result};
 use tracetree::program::{HeadInfo, TraceInfo};
 use tracetree::report::{
-    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
+    write_info_head_fields, write_info_json, write_info_line,
 };
 use tracetree::trace::{ReadOptions, Trace};
+use tracetree::{CallTree, Result};
 
 #[derive(Args)]
 pub(super) struct InfoArgs {
@@ -102,7 +103,11 @@ fn read_all(
 ) -> Result<Vec<DescribedTrace>> {
     let files: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     console.progress().reading(&files, |options| {
-        files.par_iter().zip(options).map(|(path, options)| read(path, yardstick, options)).collect()
+        files
+            .par_iter()
+            .zip(options)
+            .map(|(path, options)| read(path, yardstick, options))
+            .collect()
     })
 }
 

@@ -55,7 +55,11 @@ pub fn write_info_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::
         Some(device) => format!("peaks of {device}"),
         None => "no peaks of this device are known: --peaks FILE".to_owned(),
     };
-    writeln!(out, "  efficiency: {:.1} % of the time has a model{launched}; {peaks}", 100.0 * coverage)?;
+    writeln!(
+        out,
+        "  efficiency: {:.1} % of the time has a model{launched}; {peaks}",
+        100.0 * coverage
+    )?;
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
 }
 

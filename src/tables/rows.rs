@@ -1,7 +1,7 @@
 //! `diff_stats`: the account, a row for each of its rows.
 
-use super::{arguments, efficiency};
 use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::{arguments, efficiency};
 use crate::analysis::{Analysis, Efficiency, Row};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `diff_stats_unique_args_summary`: the account, grouped by name and arguments.
 
-use super::{arguments, efficiency};
 use super::table::{ColumnType, Columns, Table};
+use super::{arguments, efficiency};
 use crate::analysis::{Analysis, Efficiency, UniqueArgsSummary};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -47,8 +47,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn times() -> Columns<Analysis, Group> {
-    let mean =
-        |group: &Group, time: Nanos| time.as_micros() / group.group.sums.row_count as f64;
+    let mean = |group: &Group, time: Nanos| time.as_micros() / group.group.sums.row_count as f64;
     Columns::new()
         .sides(
             "kernel_time_*_sum",

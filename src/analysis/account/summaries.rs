@@ -76,9 +76,11 @@ impl Analysis {
         for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
             let key = (name.clone(), self.argument_texts(row));
-            let group = groups
-                .entry(key)
-                .or_insert_with(|| UniqueArgsSummary { first_row: at, rows: vec![], sums: empty(name) });
+            let group = groups.entry(key).or_insert_with(|| UniqueArgsSummary {
+                first_row: at,
+                rows: vec![],
+                sums: empty(name),
+            });
             group.rows.push(at);
             add(&mut group.sums, row);
         }

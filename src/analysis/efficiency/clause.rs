@@ -35,7 +35,13 @@ pub fn work_change(efficiency: &PerSide<Efficiency>) -> Option<WorkChange> {
 fn change(efficiency: &PerSide<Efficiency>, of: fn(&Efficiency) -> Option<f64>) -> Option<i8> {
     let (before, after) = (of(&efficiency.baseline)?, of(&efficiency.candidate)?);
     let least = SAME_WORK * before.abs().max(after.abs());
-    Some(if (after - before).abs() <= least { 0 } else if after > before { 1 } else { -1 })
+    Some(if (after - before).abs() <= least {
+        0
+    } else if after > before {
+        1
+    } else {
+        -1
+    })
 }
 
 /// What a reader should know of the rates of both sides: the rate of what limits the op, and the

@@ -33,7 +33,8 @@ impl Tensor {
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
-        let moved: f64 = pairs().filter(|(_, stride)| **stride != 0).map(|(d, _)| *d as f64).product();
+        let moved: f64 =
+            pairs().filter(|(_, stride)| **stride != 0).map(|(d, _)| *d as f64).product();
         let span: f64 =
             pairs().map(|(d, stride)| (*d as f64 - 1.0) * stride.unsigned_abs() as f64).sum();
         if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
@@ -157,7 +158,9 @@ impl Inputs {
 fn json_list(text: &str) -> Option<Vec<Value>> {
     match serde_json::from_str(text).ok()? {
         Value::Array(list) => Some(list),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 
@@ -170,9 +173,10 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
     let name = dtype.and_then(Value::as_str).unwrap_or_default();
     if list.iter().any(Value::is_array) {
         let at = |list: Option<&'_ Value>, at: usize| list.and_then(|list| list.get(at)).cloned();
-        let tensors = list.iter().enumerate().map(|(item, dims)| {
-            tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref())
-        });
+        let tensors = list
+            .iter()
+            .enumerate()
+            .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
     // A list of tensors that was not recorded, or a scalar; a 0-dim tensor has the type of a tensor.
@@ -211,8 +215,10 @@ mod tests {
 
     #[test]
     fn nested_lists_are_lists_of_tensors() {
-        let inputs = read("[[[2, 3], [4]], []]", r#"["TensorList", "Scalar"]"#, "[[[3, 1], [1]], []]");
-        let sizes: Vec<f64> = inputs.tensors(0).expect("a list").iter().map(Tensor::elements).collect();
+        let inputs =
+            read("[[[2, 3], [4]], []]", r#"["TensorList", "Scalar"]"#, "[[[3, 1], [1]], []]");
+        let sizes: Vec<f64> =
+            inputs.tensors(0).expect("a list").iter().map(Tensor::elements).collect();
         assert_eq!(sizes, [6.0, 4.0]);
         assert_eq!((inputs.tensor(0), inputs.at(1)), (None, &Input::Value));
         // Lists in lists of lists are nothing that an op takes.
@@ -235,7 +241,8 @@ mod tests {
 
     #[test]
     fn a_broadcast_dimension_is_read_once() {
-        let inputs = read("[[10, 512, 7, 7], [4, 3]]", r#"["float", "float"]"#, "[[512, 1, 0, 0], [1, 1]]");
+        let inputs =
+            read("[[10, 512, 7, 7], [4, 3]]", r#"["float", "float"]"#, "[[512, 1, 0, 0], [1, 1]]");
         let broadcast = inputs.tensor(0).expect("a tensor");
         assert_eq!((broadcast.elements(), broadcast.distinct()), (250_880.0, 5120.0));
         assert_eq!(inputs.tensor(1).map(Tensor::distinct), Some(6.0), "overlapping windows");
@@ -262,6 +269,9 @@ mod tests {
         assert_eq!(inputs.integers(0), Some(vec![1, -2]));
         assert_eq!((inputs.integers(1), inputs.integers(3)), (Some(vec![3]), None));
         assert_eq!((inputs.integers(4), inputs.integers(5)), (Some(vec![]), None));
-        assert_eq!((inputs.flag(2), inputs.flag(1), inputs.flag(3)), (Some(true), Some(true), None));
+        assert_eq!(
+            (inputs.flag(2), inputs.flag(1), inputs.flag(3)),
+            (Some(true), Some(true), None)
+        );
     }
 }

@@ -17,8 +17,9 @@
 //! kernels, they are found here without more ado.
 
 use super::collectives::{self, Transfer};
+use super::demand::{Demand, Unit};
 use super::dtype::{Dtype, Precision};
-use super::formulas::{Demand, Unit, Weight};
+use super::formulas::Weight;
 use super::lengths::LengthsOf;
 use super::rules::Models;
 use crate::program::Measure;

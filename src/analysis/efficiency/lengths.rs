@@ -6,7 +6,7 @@
 //! ```
 //! Shapes tell how many tokens are computed, but not how many each of them looks at.
 
-use super::formulas::Lengths;
+use super::demand::Lengths;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
 /// The annotations of a trace that tell lengths, by thread and start.
@@ -17,7 +17,8 @@ pub(super) struct LengthsOf {
 
 impl LengthsOf {
     pub(super) fn new(trace: &Trace) -> LengthsOf {
-        let annotations = trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);
+        let annotations =
+            trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);
         let mut spans: Vec<_> = annotations
             .filter_map(|event| {
                 let lengths = parse(trace.name(event))?;

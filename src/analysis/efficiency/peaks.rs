@@ -2,8 +2,8 @@
 //!
 //! A device that the table does not know has rates and no shares: nothing is guessed.
 
+use super::demand::Unit;
 use super::dtype::Precision;
-use super::formulas::Unit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{Device, Header};
 use serde::Deserialize;
@@ -116,7 +116,10 @@ impl Peaks {
     /// What a device can do at most; `None` where its name is not known.
     pub fn of(&self, device: &Device) -> Option<&DevicePeaks> {
         let best = |devices: &'_ [DevicePeaks]| {
-            let fitting = devices.iter().enumerate().filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
+            let fitting = devices
+                .iter()
+                .enumerate()
+                .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
             // Of equally long names the one that stands first.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };

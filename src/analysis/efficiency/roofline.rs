@@ -8,7 +8,7 @@
 //!         └────╱──────────────────── operations per byte
 //! ```
 
-use super::formulas::Demand;
+use super::demand::Demand;
 use super::jobs::{Job, Path};
 use super::peaks::DevicePeaks;
 use crate::trace::Nanos;
@@ -79,7 +79,13 @@ impl Efficiency {
         }
     }
 
-    fn add_roofline(&mut self, part: f64, time: Nanos, demand: Demand, peaks: Option<&DevicePeaks>) {
+    fn add_roofline(
+        &mut self,
+        part: f64,
+        time: Nanos,
+        demand: Demand,
+        peaks: Option<&DevicePeaks>,
+    ) {
         let Some((bound, us)) = peaks.and_then(|peaks| roofline(demand, peaks)) else { return };
         match bound {
             Bound::Compute => self.compute_us += part * us,

@@ -1,7 +1,11 @@
 //! The text of a table of models → [`Models`]: which formula, with which arguments, an op follows.
 
-use super::formulas::Formula;
+use super::demand::{Demand, Lengths};
+use super::dtype::Dtype;
+use super::formulas::{Formula, Op};
+use super::inputs::Inputs;
 use crate::error::{Error, ErrorKind, Result};
+use crate::trace::{Arguments, Trace};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
@@ -58,8 +62,9 @@ impl Models {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(path, "read the efficiency models", error))?;
         let user = Models::parse(&text).map_err(|message| {
-            Error::new(ErrorKind::Malformed, path, message)
-                .remedy("write [[model]] tables with ops, formula and source, see docs/efficiency.md")
+            Error::new(ErrorKind::Malformed, path, message).remedy(
+                "write [[model]] tables with ops, formula and source, see docs/efficiency.md",
+            )
         })?;
         Ok(user.before(Models::builtin()))
     }
@@ -101,12 +106,14 @@ impl Models {
     /// These models, and `others` where these know no op of a name.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
-        let known: Vec<String> = others.by_name.keys().filter(|name| self.find(name).is_none()).cloned().collect();
+        let known: Vec<String> =
+            others.by_name.keys().filter(|name| self.find(name).is_none()).cloned().collect();
         self.by_name.extend(known.into_iter().map(|name| {
             let at = others.by_name[&name] + offset;
             (name, at)
         }));
-        let patterns = others.patterns.into_iter().map(|(start, end, at)| (start, end, at + offset));
+        let patterns =
+            others.patterns.into_iter().map(|(start, end, at)| (start, end, at + offset));
         self.patterns.extend(patterns);
         self.models.extend(others.models);
         self
@@ -120,10 +127,46 @@ impl Models {
     fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied().or_else(|| {
             let fits = |start: &str, end: &str| {
-                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+                name.len() >= start.len() + end.len()
+                    && name.starts_with(start)
+                    && name.ends_with(end)
             };
             self.patterns.iter().find(|(start, end, _)| fits(start, end)).map(|&(.., at)| at)
         })
+    }
+}
+
+impl Models {
+    /// What an op of this name must do at least with these arguments of a trace; `None` where no
+    /// model knows it, or its arguments do not tell. The `lengths` of the requests matter for
+    /// attention over a cache of pages alone.
+    pub fn demand(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        self.demand_with(name, trace, arguments, None, lengths)
+    }
+
+    pub(super) fn demand_with(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        list_dtype: Option<Dtype>,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        let formula = self.formula(name)?;
+        let text = |id| trace.text(id);
+        let inputs = Inputs::parse(
+            text(arguments.dims),
+            text(arguments.types),
+            text(arguments.strides),
+            text(arguments.concrete),
+        )?;
+        formula.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
     }
 }
 

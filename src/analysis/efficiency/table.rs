@@ -54,13 +54,11 @@ impl Analysis {
         let mut rows: Vec<EfficiencyRow> = table.groups.into_values().collect();
         // The sort is stable: of equals by name, shapes and types.
         rows.sort_by(|a, b| {
-            let saved = |row: &EfficiencyRow, side: Side| {
-                row.efficiency[side].savable_us().unwrap_or(-1.0)
-            };
+            let saved =
+                |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
             let by = |side: Side| saved(b, side).total_cmp(&saved(a, side));
-            let time = |row: &EfficiencyRow| {
-                row.efficiency.candidate.time + row.efficiency.baseline.time
-            };
+            let time =
+                |row: &EfficiencyRow| row.efficiency.candidate.time + row.efficiency.baseline.time;
             by(Side::Candidate).then(by(Side::Baseline)).then(time(b).cmp(&time(a)))
         });
         rows

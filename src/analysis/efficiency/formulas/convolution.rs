@@ -5,8 +5,8 @@
 //! pass is one more convolution of as many operations; it is a kernel of its own in every library,
 //! so each reads the gradient of the output anew.
 
+use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
-use super::{Demand, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -61,7 +61,12 @@ impl Convolution {
         Some(dims)
     }
 
-    fn output_transposed(&self, inputs: &Inputs, input: &Tensor, weight: &Tensor) -> Option<Vec<u64>> {
+    fn output_transposed(
+        &self,
+        inputs: &Inputs,
+        input: &Tensor,
+        weight: &Tensor,
+    ) -> Option<Vec<u64>> {
         let groups = u64::try_from(inputs.integer(self.groups?)?).ok()?;
         let mut dims = vec![*input.dims.first()?, weight.dims.get(1)?.checked_mul(groups)?];
         for (axis, (&size, &kernel)) in axes(input, weight)?.enumerate() {
@@ -109,7 +114,13 @@ impl ConvolutionBackward {
         }
     }
 
-    fn both(&self, inputs: &Inputs, grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<Demand> {
+    fn both(
+        &self,
+        inputs: &Inputs,
+        grad: &Tensor,
+        input: &Tensor,
+        weight: &Tensor,
+    ) -> Option<Demand> {
         let transposed = match self.transposed.and_then(|at| inputs.flag(at)) {
             Some(transposed) => transposed,
             None => transposed_by_channels(grad, input, weight)?,
@@ -171,7 +182,10 @@ fn per_element(weight: &Tensor) -> Option<f64> {
 }
 
 /// Sizes of the input and of the kernel, axis by axis.
-fn axes<'a>(input: &'a Tensor, weight: &'a Tensor) -> Option<impl Iterator<Item = (&'a u64, &'a u64)>> {
+fn axes<'a>(
+    input: &'a Tensor,
+    weight: &'a Tensor,
+) -> Option<impl Iterator<Item = (&'a u64, &'a u64)>> {
     let same = input.dims.len() == weight.dims.len() && input.dims.len() > 2;
     same.then(|| input.dims[2..].iter().zip(&weight.dims[2..]))
 }

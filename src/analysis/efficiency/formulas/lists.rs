@@ -1,8 +1,8 @@
 //! Work over lists of tensors: `cat`, `_foreach_*`, fused optimizers.
 
+use super::super::demand::{Demand, sum};
 use super::super::dtype::Dtype;
 use super::super::inputs::{Inputs, Tensor};
-use super::{Demand, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -2,9 +2,9 @@
 //!
 //! Source: each of the `B·M·N` elements of the result is a sum of `K` products.
 
+use super::super::demand::{Demand, broadcast, read, sum};
 use super::super::dtype::Dtype;
 use super::super::inputs::{Inputs, Tensor, product};
-use super::{Demand, broadcast, read, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -1,8 +1,8 @@
 //! Pointwise work: every element of the result is computed from one element of each input.
 
+use super::super::demand::{Demand, broadcast, sum};
 use super::super::dtype::{Class, Dtype};
 use super::super::inputs::{Input, Inputs, Tensor, product};
-use super::{Demand, broadcast, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

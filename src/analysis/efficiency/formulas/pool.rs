@@ -1,7 +1,7 @@
 //! Pooling and resizing: the shape of the result follows from windows, sizes or factors.
 
+use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
-use super::{Demand, sum};
 use serde::Deserialize;
 
 /// A window slides over the last dimensions.

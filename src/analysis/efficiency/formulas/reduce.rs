@@ -1,8 +1,8 @@
 //! A reduction: one operation for each element, all of them read, few written.
 
+use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};
 use super::pointwise::ResultType;
-use super::{Demand, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -1,7 +1,7 @@
 //! Rows of a table by index: the index is read, what it selects is read and written, no more.
 
+use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, product};
-use super::{Demand, sum};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -1,7 +1,7 @@
 //! Work that passes over whole tensors: what is read, what is written, operations for each element.
 
+use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Input, Inputs, Tensor, product};
-use super::{Demand, read, sum, written};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

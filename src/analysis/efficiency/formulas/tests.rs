@@ -1,7 +1,8 @@
 //! The built-in models, against counts by hand.
 
-use super::{Demand, Lengths, Op, Precision, Unit};
-use crate::analysis::efficiency::dtype::Dtype;
+use super::Op;
+use crate::analysis::efficiency::demand::{Demand, Lengths, Unit};
+use crate::analysis::efficiency::dtype::{Dtype, Precision};
 use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 
@@ -59,7 +60,8 @@ fn a_product_of_broadcast_batches_reads_the_shared_matrix_once() {
 
 #[test]
 fn the_type_of_a_scaled_products_result_is_a_number_among_its_arguments() {
-    let types = r#"["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar"]"#;
+    let types =
+        r#"["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float", "float", "", "", "Scalar"]"#;
     let dims = "[[16, 32], [32, 8], [], [], [], [], []]";
     let concrete = r#"["", "", "", "", "", "", "15"]"#;
     let found = demand("aten::_scaled_mm", dims, types, "", concrete);
@@ -122,7 +124,8 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     assert_eq!(bare.0, 2.0 * one);
 }
 
-const SDPA: &str = r#"["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar", "Scalar", "Scalar"]"#;
+const SDPA: &str =
+    r#"["c10::Half", "c10::Half", "c10::Half", "Scalar", "Scalar", "Scalar", "Scalar"]"#;
 
 fn sdpa(dims: &str, causal: &str) -> (f64, f64) {
     let concrete = format!(r#"["", "", "", "0.", "{causal}", "False", ""]"#);
@@ -228,11 +231,23 @@ fn a_softmax_that_widens_its_result_writes_32_bits() {
 fn a_norms_statistics_are_those_of_its_rows_or_channels() {
     let types = r#"["c10::BFloat16", "ScalarList", "c10::BFloat16", "c10::BFloat16", "Scalar"]"#;
     let concrete = r#"["", "[8]", "", "", "1e-05"]"#;
-    let found = figures(demand("aten::native_layer_norm", "[[2, 3, 8], [], [8], [8], []]", types, "", concrete));
+    let found = figures(demand(
+        "aten::native_layer_norm",
+        "[[2, 3, 8], [], [8], [8], []]",
+        types,
+        "",
+        concrete,
+    ));
     // 6 rows: mean and deviation of each are kept in 32 bits.
     assert_eq!(found, (5.0 * 48.0 + 6.0 * 6.0, 2.0 * (96.0 + 16.0) + 6.0 * 8.0));
     let types = r#"["float", "float", "float", "float", "float"]"#;
-    let found = figures(demand("aten::native_batch_norm", "[[2, 3, 8], [3], [3], [3], [3]]", types, "", ""));
+    let found = figures(demand(
+        "aten::native_batch_norm",
+        "[[2, 3, 8], [3], [3], [3], [3]]",
+        types,
+        "",
+        "",
+    ));
     assert_eq!(found, (5.0 * 48.0 + 6.0 * 3.0, 4.0 * (96.0 + 6.0) + 3.0 * 8.0));
 }
 
@@ -279,10 +294,17 @@ fn a_fused_adam_step_reads_five_lists_and_writes_the_three_that_it_keeps() {
 #[test]
 fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given() {
     let types = r#"["float", "float", "Scalar"]"#;
-    let found = figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
+    let found =
+        figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
     // A result of a product, read under another shape, stands last: the first tensor is changed.
-    let found = figures(demand("triton_poi_fused__unsafe_view_mul_1", "[[2, 2, 8], [4, 8], []]", types, "", ""));
+    let found = figures(demand(
+        "triton_poi_fused__unsafe_view_mul_1",
+        "[[2, 2, 8], [4, 8], []]",
+        types,
+        "",
+        "",
+    ));
     assert_eq!(found, (32.0, 4.0 * 96.0));
 }
 
@@ -323,7 +345,8 @@ fn a_symbolic_size_has_no_figures() {
 fn sizes_beyond_all_numbers_do_not_wrap() {
     let big = u64::MAX;
     let types = r#"["float", "float"]"#;
-    let found = figures(demand("aten::mm", &format!("[[{big}, {big}], [{big}, {big}]]"), types, "", ""));
+    let found =
+        figures(demand("aten::mm", &format!("[[{big}, {big}], [{big}, {big}]]"), types, "", ""));
     assert!(found.0 > 1e58 && found.1 > 1e39, "{found:?}");
     let many = format!("[[{}]]", vec![big.to_string(); 40].join(", "));
     assert_eq!(demand("aten::relu", &many, r#"["float"]"#, "", ""), None, "not finite");

@@ -6,8 +6,8 @@
 //! last tensor still has those two dimensions: then it is such an input, no tensor of the result is
 //! passed, and the first one is changed in place (one more read). Else the bytes are a lower bound.
 
+use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};
-use super::{Demand, sum};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -38,9 +38,9 @@ impl Triton {
         let mut total = 0.0;
         let mut at = 0;
         while at < words.len() {
-            let found = (at + 1..=words.len()).rev().find_map(|end| {
-                Some((end, self.flops.get(&words[at..end].join("_"))?))
-            });
+            let found = (at + 1..=words.len())
+                .rev()
+                .find_map(|end| Some((end, self.flops.get(&words[at..end].join("_"))?)));
             match found {
                 Some((end, flops)) => {
                     total += flops;
