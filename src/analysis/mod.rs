@@ -5,6 +5,7 @@ mod cached;
 mod categories;
 mod comparability;
 mod conditions;
+mod efficiency;
 mod fusion;
 mod kernels;
 mod layers;
@@ -20,6 +21,10 @@ use cached::Cached;
 use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
+pub use efficiency::{
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
+    Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+};
 pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};

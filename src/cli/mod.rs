@@ -22,6 +22,7 @@ mod side_names;
 mod summary;
 mod tree;
 mod uid;
+mod yardstick;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use output::Console;

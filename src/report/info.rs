@@ -1,6 +1,8 @@
 //! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
 
+use crate::analysis::{EfficiencyInfo, FurthestOp};
 use crate::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
@@ -20,12 +22,67 @@ pub fn write_info_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
+/// What is in a trace, and how efficient it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DescribedTrace {
+    /// What is in it.
+    #[serde(flatten)]
+    pub info: TraceInfo,
+    /// How far its ops are from what its device can do.
+    pub efficiency: EfficiencyInfo,
+}
+
 /// Writes a list with an object for each trace.
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_info_json(infos: &[TraceInfo], out: &mut dyn Write) -> io::Result<()> {
-    super::json::write_json(&infos, out)
+pub fn write_info_json(traces: &[DescribedTrace], out: &mut dyn Write) -> io::Result<()> {
+    super::json::write_json(&traces, out)
+}
+
+/// Writes how much of a trace's time has a model, and the ops that are furthest from their roofline.
+/// Nothing where no op has a model: then shapes were not recorded.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_info_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
+    let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
+    let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
+    let launched = launched.map_or_else(String::new, |launched| {
+        format!(", {:.1} % of what was launched in the trace", 100.0 * launched)
+    });
+    let peaks = match &info.peaks_of {
+        Some(device) => format!("peaks of {device}"),
+        None => "no peaks of this device are known: --peaks FILE".to_owned(),
+    };
+    writeln!(
+        out,
+        "  efficiency: {:.1} % of the time has a model{launched}; {peaks}",
+        100.0 * coverage
+    )?;
+    info.furthest.iter().try_for_each(|op| furthest_op(op, out))
+}
+
+/// `62.912 of 68.689 ms could be saved  12 x aten::_softmax [[8, 12, 3137, 3137], …]  0.66 TB/s, …`.
+fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
+    let time = op.time_us / 1e3;
+    match op.savable_us {
+        Some(saved) => write!(out, "  {:>10.3} of {time:>10.3} ms above it", saved / 1e3)?,
+        None => write!(out, "  {time:>10.3} ms")?,
+    }
+    let shapes: String = op.input_shape.chars().take(60).collect();
+    let cut = if shapes.len() < op.input_shape.len() { "…" } else { "" };
+    write!(out, "  {} x {} {shapes}{cut}", op.count, op.op)?;
+    let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
+    for (rate, unit) in rates {
+        if let Some(rate) = rate {
+            write!(out, "  {rate:.3} {unit}")?;
+        }
+    }
+    if let (Some(bound), Some(pct)) = (op.bound, op.roofline_pct) {
+        write!(out, "  {bound} bound, {pct:.1} % of the roofline")?;
+    }
+    writeln!(out)
 }
 
 /// Writes the second half of the line about a trace: what its events tell.

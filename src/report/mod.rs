@@ -27,7 +27,8 @@ mod xlsx;
 pub use csv::write_csv;
 pub use emit::{Emit, ReportOptions};
 pub use info::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
+    write_info_head_fields, write_info_json, write_info_line,
 };
 pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod categories;
+mod efficiency;
 mod figures;
 mod fusion;
 mod kernel_events;
@@ -50,6 +51,8 @@ pub enum TableKind {
     SameKernels,
     /// `fusion`.
     Fusion,
+    /// `efficiency`.
+    Efficiency,
     /// `uid_map`.
     UidMap,
     /// `steps`.
@@ -66,7 +69,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 14] = [
+    pub const ALL: [TableKind; 15] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -75,6 +78,7 @@ impl TableKind {
         TableKind::Kernels,
         TableKind::SameKernels,
         TableKind::Fusion,
+        TableKind::Efficiency,
         TableKind::UidMap,
         TableKind::Steps,
         TableKind::Phases,
@@ -94,6 +98,7 @@ impl TableKind {
             TableKind::Kernels => "kernels",
             TableKind::SameKernels => "same_kernels",
             TableKind::Fusion => "fusion",
+            TableKind::Efficiency => "efficiency",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
             TableKind::Phases => "phases",
@@ -130,6 +135,7 @@ impl TableKind {
             TableKind::Kernels => kernels::table(self.name(), analysis),
             TableKind::SameKernels => same_kernels::table(self.name(), analysis),
             TableKind::Fusion => fusion::table(self.name(), analysis),
+            TableKind::Efficiency => efficiency::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
             TableKind::Phases => phases::table(self.name(), analysis),
@@ -154,8 +160,7 @@ impl FromStr for TableKind {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
             let message = format!("`{name}` is no table");
-            Error::new(ErrorKind::Usage, name, message)
-                .remedy(format!("known are {known}"))
+            Error::new(ErrorKind::Usage, name, message).remedy(format!("known are {known}"))
         })
     }
 }

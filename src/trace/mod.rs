@@ -15,7 +15,9 @@ mod texts;
 mod time;
 
 pub use category::Category;
-pub use columns::{Argument, Arguments, FlowEnd, FlowPoint, Sequence, Stream, Thread, Trace};
+pub use columns::{
+    Argument, Arguments, FlowEnd, FlowPoint, Message, Sequence, Stream, Thread, Trace,
+};
 pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};

@@ -31,6 +31,7 @@ impl Trace {
             collectives: pick_sparse(&self.collectives, &kept),
             process_groups: pick_sparse(&self.process_groups, &kept),
             collective_sequences: pick_sparse(&self.collective_sequences, &kept),
+            messages: pick_sparse(&self.messages, &kept),
             call_stacks: pick_sparse(&self.call_stacks, &kept),
             recorded_durations: pick_sparse(&self.recorded_durations, &kept),
             flows: self.flows.clone(),

@@ -32,6 +32,8 @@ impl NameSummary {
 pub struct UniqueArgsSummary {
     /// The first row of the group; all have its name and arguments.
     pub first_row: usize,
+    /// Positions of all its rows.
+    pub rows: Vec<usize>,
     /// The sums of the group.
     pub sums: NameSummary,
 }
@@ -75,9 +77,12 @@ impl Analysis {
         for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
             let key = (name.clone(), self.argument_texts(row));
-            let group = groups
-                .entry(key)
-                .or_insert_with(|| UniqueArgsSummary { first_row: at, sums: empty(name) });
+            let group = groups.entry(key).or_insert_with(|| UniqueArgsSummary {
+                first_row: at,
+                rows: vec![],
+                sums: empty(name),
+            });
+            group.rows.push(at);
             add(&mut group.sums, row);
         }
         let mut groups: Vec<UniqueArgsSummary> = groups.into_values().collect();

@@ -40,6 +40,10 @@ pub(super) struct Args<'a> {
     pub(super) collective: Value<'a>,
     pub(super) process_group: Value<'a>,
     pub(super) collective_sequence: Option<i64>,
+    pub(super) sent_elements: Option<u64>,
+    pub(super) received_elements: Option<u64>,
+    pub(super) group_size: Option<u64>,
+    pub(super) message_type: Value<'a>,
     pub(super) name: Value<'a>,
 }
 
@@ -73,6 +77,10 @@ pub(super) enum Slot {
     Collective,
     ProcessGroup,
     CollectiveSequence,
+    SentElements,
+    ReceivedElements,
+    GroupSize,
+    MessageType,
     ArgName,
 }
 
@@ -120,6 +128,10 @@ impl Slot {
             b"Collective name" => Slot::Collective,
             b"Process Group Name" => Slot::ProcessGroup,
             b"Seq" | b"seq" => Slot::CollectiveSequence,
+            b"In msg nelems" => Slot::SentElements,
+            b"Out msg nelems" => Slot::ReceivedElements,
+            b"Group size" => Slot::GroupSize,
+            b"dtype" => Slot::MessageType,
             b"name" => Slot::ArgName,
             _ => Slot::Other,
         }
@@ -160,6 +172,10 @@ impl<'a> Fields<'a> {
             Slot::CollectiveSequence => {
                 number(value, numbers::integer, &mut args.collective_sequence)
             }
+            Slot::SentElements => number(value, numbers::unsigned, &mut args.sent_elements),
+            Slot::ReceivedElements => number(value, numbers::unsigned, &mut args.received_elements),
+            Slot::GroupSize => number(value, numbers::unsigned, &mut args.group_size),
+            Slot::MessageType => text(value, &mut args.message_type),
             Slot::ArgName => text(value, &mut args.name),
         };
         self.wrong_types += u32::from(!is_right);
