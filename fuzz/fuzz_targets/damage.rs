@@ -29,7 +29,7 @@ static SAMPLE: LazyLock<Sample> = LazyLock::new(|| {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, choices)) = bytes.split_first() else { return };
-    let mut choices = SplitMix::from_bytes(choices);
+    let mut choices = SplitMix::given(choices);
     let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
     let (outcome, message) = judge(&SAMPLE.damaged(kind, &mut choices));
     assert!(!outcome.is_failure(), "{}: {outcome:?}: {message}", kind.label());

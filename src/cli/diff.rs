@@ -28,7 +28,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
     let comparison = load::comparison(paths, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
-    let report = comparison.report(args.emit.options());
+    let report = comparison.report(args.emit.options(console.unfinished()));
     console.progress().stage("writing the report", || report.write(&args.output))?;
     let summary = summarise(analysis);
     let width = console.width();

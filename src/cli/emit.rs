@@ -3,7 +3,7 @@
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{Emit, ReportOptions};
+use tracetree::report::{Emit, ReportOptions, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
@@ -61,14 +61,14 @@ impl EmitName {
 
 impl EmitArgs {
     /// What the library is asked to write.
-    pub(super) fn options(&self) -> ReportOptions {
+    pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
         let mut emits: Vec<Emit> =
             self.emit.iter().flat_map(|name| name.formats()).copied().collect();
         if self.open {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        ReportOptions { emits, perfetto_slices: self.perfetto_slices }
+        ReportOptions { emits, perfetto_slices: self.perfetto_slices, unfinished }
     }
 
     /// Shows the page of a report where that is asked for. A machine without a browser is no error.

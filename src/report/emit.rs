@@ -1,5 +1,6 @@
 //! What the user asks for besides the tables: formats of the report, by name.
 
+use super::unfinished::Unfinished;
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -76,6 +77,8 @@ pub struct ReportOptions {
     pub emits: Vec<Emit>,
     /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
     pub perfetto_slices: usize,
+    /// The folders that are being written; take a clone to remove them when the process must end.
+    pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
@@ -86,6 +89,6 @@ impl Default for ReportOptions {
             Emit::Html,
             Emit::Markdown,
         ];
-        ReportOptions { emits, perfetto_slices: 200_000 }
+        ReportOptions { emits, perfetto_slices: 200_000, unfinished: Unfinished::default() }
     }
 }

@@ -2,8 +2,8 @@
 //! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own, next to the target or in it, and moved
-//! into place when all of them are complete, so that a failed run leaves no half report. Files in
-//! the target that are not part of a report are left alone.
+//! into place when all of them are complete, so that a failed run leaves no half report. Files of an
+//! earlier report that this one does not write are removed; all others in the target are left alone.
 
 mod cell;
 mod csv;
@@ -19,8 +19,10 @@ mod markdown;
 mod nodes;
 mod perfetto;
 mod read_uid_map;
+mod staging;
 mod summary;
 mod text;
+mod unfinished;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
@@ -36,6 +38,7 @@ pub use summary::{
     VerdictSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
+pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -154,7 +157,8 @@ impl Report {
         files.extend(wanted.flat_map(files_of));
         files.extend(TableKind::ALL.map(ReportFile::Table));
         files.extend(others);
-        folder::write_into(folder.as_ref(), &files, &self.analysis, &self.options)
+        let known: Vec<ReportFile> = Emit::ALL.into_iter().flat_map(files_of).collect();
+        folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
     }
 }
 

@@ -136,7 +136,7 @@ impl Oddity {
                 "event that a hole of zero bytes runs through, left out with all that stood in the hole",
             ),
             DeepEvent => (LOST, "event nested deeper than 512 values, left out"),
-            OtherTrace => (LOST, "other trace behind the end of this one, not read"),
+            OtherTrace => (LOST, "event of another trace behind the end of this one, not read"),
             OtherDocument => (LOST, "other document behind the end of the trace, not read"),
             WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
             NoStart => (MISSING_TIME, "event without ts, left out"),

@@ -6,7 +6,7 @@ use super::super::oddity::Oddity;
 use super::super::repair;
 use super::super::sound;
 use super::{Reading, leading_blanks};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Place, Result};
 
 /// The beginning of `traceEvents`, which is looked for after damage before it.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
@@ -112,14 +112,17 @@ impl Reading<'_> {
         }
         let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());
         loop {
-            if let Some(after) = events_start(self.block.content()) {
+            let content = self.block.content();
+            let event = repair::next_event(content);
+            let start = events_start(content).into_iter().chain(event.ok()).min();
+            if let Some(start) = start {
                 self.document.enter_events(offset);
-                self.block.consume(after);
+                self.block.consume(start);
                 self.block.distrust();
                 return Ok(true);
             }
-            let keep = self.block.content().len().min(KEPT);
-            self.block.consume(self.block.content().len() - keep);
+            let used = content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept));
+            self.block.consume(used);
             if !self.block.read(&mut self.source)? {
                 return Err(broken
                     .remedy("no traceEvents follow: give a trace that torch.profiler exported"));
@@ -167,28 +170,36 @@ impl Reading<'_> {
                 break;
             }
         }
-        self.give_up(oddity, offset)
+        self.give_up(oddity, 1, offset)
     }
 
-    /// Steps over another document behind the end of this one.
+    /// Steps over another document behind the end of this one, and counts the events in it.
     fn leave_document(&mut self) -> Result<bool> {
         let offset = self.block.base();
-        let mut is_trace = false;
+        let mut events = 0;
         loop {
-            is_trace |= repair::next_event(self.block.content()).is_ok();
-            self.block.consume(self.block.content().len());
+            // The last bytes are kept: a key may go on in what is read next.
+            let used = self.block.content().len().saturating_sub(KEPT);
+            events += repair::phases(self.block.content(), used);
+            self.block.consume(used);
             if !self.block.read(&mut self.source)? {
                 break;
             }
         }
-        self.give_up(if is_trace { Oddity::OtherTrace } else { Oddity::OtherDocument }, offset)
+        events += repair::phases(self.block.content(), usize::MAX);
+        match events {
+            0 => self.give_up(Oddity::OtherDocument, 1, offset),
+            count => self.give_up(Oddity::OtherTrace, count, offset),
+        }
     }
 
     /// Counts what stands from `offset` to the end of the file, which is not read.
-    fn give_up(&mut self, oddity: Oddity, offset: u64) -> Result<bool> {
+    fn give_up(&mut self, oddity: Oddity, count: u32, offset: u64) -> Result<bool> {
         self.block.consume(self.block.content().len());
-        self.document.note(oddity, offset);
-        self.document.builder.odd_mut().add_skipped(oddity, self.block.base() - offset);
+        let bytes = self.block.base() - offset;
+        let odd = self.document.builder.odd_mut();
+        odd.add(oddity, count.into(), Place { offset, event: None });
+        odd.add_skipped(oddity, bytes);
         self.gave_up = true;
         Ok(false)
     }

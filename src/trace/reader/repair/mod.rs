@@ -100,12 +100,18 @@ pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// How many events stood in a stretch that cannot be read, as far as they can be counted: by the keys
-/// that every event has. At least one.
+/// How many events stood in a stretch that cannot be read, as far as they can be counted. At least
+/// one.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
-    let phases = decode::finds(stretch, PHASE)
-        .filter(|&at| stretch[at + PHASE.len()..].trim_ascii_start().first() == Some(&b':'));
-    u32::try_from(phases.count()).unwrap_or(u32::MAX).max(1)
+    phases(stretch, stretch.len()).max(1)
+}
+
+/// How many events start before `end` of the text, by the key that each has.
+pub(super) fn phases(text: &[u8], end: usize) -> u32 {
+    let phases = decode::finds(text, PHASE)
+        .take_while(|&at| at < end)
+        .filter(|&at| text[at + PHASE.len()..].trim_ascii_start().first() == Some(&b':'));
+    u32::try_from(phases.count()).unwrap_or(u32::MAX)
 }
 
 /// The event in `text` with all quotes inside its strings escaped, and how long it was.
@@ -230,7 +236,7 @@ mod tests {
         let text = br#"{"name": "a" "pid": 7}], "traceName": "t"}"#;
         assert_eq!(extent(text, true), Some(22));
         assert_eq!(extent(&text[..25], false), None);
-        let arguments = br#"x {"name": 1, "args": {"name": "b"}, [{"name": "c"}]}"#;
+        let arguments = br#"x {"name": 1, "args": {"name": "b"}, [{"name": "c"}, 1}"#;
         assert_eq!(extent(arguments, true), Some(arguments.len()));
     }
 
