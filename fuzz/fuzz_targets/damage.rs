@@ -18,19 +18,4 @@ mod damage;
 #[allow(dead_code)]
 mod splitmix;
 
-use damage::{Kind, Sample, judge};
-use splitmix::SplitMix;
-use std::sync::LazyLock;
-
-static SAMPLE: LazyLock<Sample> = LazyLock::new(|| {
-    let text = include_bytes!("../../tests/fixtures/reader_every_kind/trace.json");
-    Sample::new(text.to_vec()).expect("a sound trace")
-});
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((&kind, choices)) = bytes.split_first() else { return };
-    let mut choices = SplitMix::given(choices);
-    let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
-    let (outcome, message) = judge(&SAMPLE.damaged(kind, &mut choices));
-    assert!(!outcome.is_failure(), "{}: {outcome:?}: {message}", kind.label());
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| damage::hold_for_choices(bytes));

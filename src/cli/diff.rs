@@ -5,7 +5,7 @@ use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::Path;
-use tracetree::report::{summarise, write_csv, write_markdown, write_summary};
+use tracetree::report::{summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -35,7 +35,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     console.print(|out| match args.format {
         Format::Text => summary::text(analysis, &summary, args.top, width, out),
         Format::Json => write_summary(&summary, out),
-        Format::Csv => write_csv(&TableKind::Names.of(analysis), out),
+        Format::Csv => write_csv_with(&TableKind::Names.of(analysis), args.emit.csv_texts(), out),
         Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {

@@ -3,7 +3,7 @@
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{Emit, ReportOptions, Unfinished};
+use tracetree::report::{CsvTexts, Emit, ReportOptions, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
@@ -25,6 +25,9 @@ pub(super) struct EmitArgs {
     /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices)]
     perfetto_slices: usize,
+    /// Put ' before texts in CSV that a spreadsheet would take for a formula (they begin with = + - @).
+    #[arg(long)]
+    csv_safe: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,7 +71,13 @@ impl EmitArgs {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        ReportOptions { emits, perfetto_slices: self.perfetto_slices, unfinished }
+        let (perfetto_slices, csv_texts) = (self.perfetto_slices, self.csv_texts());
+        ReportOptions { emits, perfetto_slices, csv_texts, unfinished }
+    }
+
+    /// The texts in tables.
+    pub(super) fn csv_texts(&self) -> CsvTexts {
+        if self.csv_safe { CsvTexts::ForSpreadsheets } else { CsvTexts::AsTheyAre }
     }
 
     /// Shows the page of a report where that is asked for. A machine without a browser is no error.

@@ -31,7 +31,8 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
             console.say_notes(&file, rank.notes[side].iter().as_slice());
         }
     }
-    console.print(|out| fleet_summary::print(&fleet, args.format, out))?;
+    let format = (args.format, args.emit.csv_texts());
+    console.print(|out| fleet_summary::print(&fleet, format, out))?;
     let count = fleet.ranks.len();
     console.say(&format!("{count} reports and ranks.csv in {}", args.output.display()));
     Ok(outcome(&fleet, args))

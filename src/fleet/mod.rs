@@ -12,7 +12,7 @@ pub use rank_table::ranges;
 use crate::analysis::{Account, Totals};
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::error::{Error, Result};
-use crate::report::{ReportOptions, write_csv};
+use crate::report::{CsvTexts, ReportOptions, write_csv_with};
 use crate::side::PerSide;
 use crate::tables::Table;
 use crate::trace::Notes;
@@ -75,7 +75,7 @@ impl Fleet {
         };
         let compared: Vec<Compared> = pairs.par_iter().map(compare).collect::<Result<_>>()?;
         let fleet = Fleet { ranks: rows(pairs, &compared) };
-        fleet.write_ranks(&folder.join("ranks.csv"))?;
+        fleet.write_ranks(&folder.join("ranks.csv"), report.csv_texts)?;
         Ok(fleet)
     }
 
@@ -84,10 +84,10 @@ impl Fleet {
         rank_table::table(self.ranks.clone())
     }
 
-    fn write_ranks(&self, path: &Path) -> Result<()> {
+    fn write_ranks(&self, path: &Path, texts: CsvTexts) -> Result<()> {
         let write = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(path)?);
-            write_csv(&self.table(), &mut out)?;
+            write_csv_with(&self.table(), texts, &mut out)?;
             out.flush()
         };
         write().map_err(|error| Error::io(path, "write the table of ranks", error))

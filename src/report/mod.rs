@@ -26,7 +26,7 @@ mod unfinished;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
-pub use csv::write_csv;
+pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
 pub use info::{
     write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
@@ -74,7 +74,7 @@ impl ReportFile {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            ReportFile::Table(kind) => write_csv(&kind.of(analysis), out),
+            ReportFile::Table(kind) => write_csv_with(&kind.of(analysis), options.csv_texts, out),
             ReportFile::Other(_, write) => write(analysis, options, out),
         }
     }

@@ -122,7 +122,7 @@ impl Oddity {
             EmptyEvent => (REPAIRED, "empty event"),
             NotAnEvent => (REPAIRED, "element that is no event"),
             StrayBracket => (REPAIRED, "bracket that does not belong between the events"),
-            MissingBracket => (REPAIRED, "bracket missing behind the events"),
+            MissingBracket => (REPAIRED, "bracket missing around the events"),
             BareEvents => (REPAIRED, "list of events without its brackets, one event a line"),
             DamagedHeader => (REPAIRED, "damage outside the events"),
             ByteOrderMark => (REPAIRED, "byte order mark"),

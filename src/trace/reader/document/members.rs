@@ -6,6 +6,7 @@ use super::super::decode;
 use super::super::grammar::{Grammar, Token, is_scalar};
 use super::super::header;
 use super::super::oddity::Oddity;
+use super::super::repair;
 use super::super::sound::{self, Faults};
 use super::{After, Document, State};
 
@@ -51,7 +52,7 @@ impl Document {
         cursor.peek()?;
         let key = decode::key(raw);
         match &*key {
-            b"traceEvents" => self.trace_events(cursor)?,
+            b"traceEvents" => self.trace_events(cursor, window)?,
             key if header::is_wanted(key) => self.wanted(cursor, window, key, offset)?,
             _ => self.skip(),
         }
@@ -89,8 +90,14 @@ impl Document {
         }
     }
 
-    fn trace_events(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn trace_events(&mut self, cursor: &mut Cursor<'_>, window: Window<'_>) -> Result<(), Stop> {
         if cursor.eat(b'[')? {
+            self.has_trace_events = true;
+            self.state = State::Elements(After::Start);
+            return Ok(());
+        }
+        if starts_event(cursor, window)? {
+            self.count(Oddity::MissingBracket, 1, window.offset(cursor.position()?));
             self.has_trace_events = true;
             self.state = State::Elements(After::Start);
             return Ok(());
@@ -118,7 +125,12 @@ impl Document {
             return Err(Stop::Broken);
         }
         let bare_words = cursor.take_bare_words();
-        let mut faults = sound::faults(&window.text[start..cursor.position()?]);
+        let text = &window.text[start..cursor.position()?];
+        let mut faults = sound::faults(text);
+        if faults.is_broken && repair::holds_event(text) {
+            // What is damaged has swallowed the events.
+            return Err(Stop::Broken);
+        }
         faults.is_broken &= bare_words == 0;
         self.note_faults(&faults, offset);
         if !header::set(self.builder.header_mut(), key, value) {
@@ -145,6 +157,13 @@ impl Document {
     ) -> Result<(), Stop> {
         let start = cursor.position()?;
         let token = sound::token(window.text[start]);
+        if token == Token::OpenObject
+            && !self.skipped_is_sound
+            && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
+        {
+            // What is damaged has swallowed the events.
+            return Err(Stop::Broken);
+        }
         let depth = match token {
             Token::OpenObject | Token::OpenList => depth + 1,
             Token::CloseObject | Token::CloseList if depth > 0 => depth - 1,
@@ -191,5 +210,14 @@ impl Document {
             self.note(Oddity::BareWord, offset);
         }
         Ok(())
+    }
+}
+
+/// Whether the next value is an event: its list was not opened.
+fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
+    let value = &window.text[cursor.position()?..];
+    match value {
+        [b'{', ..] => repair::starts_event(value, 0).ok_or(Stop::Incomplete),
+        _ => Ok(false),
     }
 }
