@@ -273,7 +273,7 @@ fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_aske
             table(&folder, file).iter().map(|row| row[column].clone()).collect()
         };
         assert!(names("diff_stats_names_summary.csv", "name").contains(&name.to_owned()));
-        assert!(names("kernels.csv", "name").contains(&kernel.to_owned()));
+        assert!(names("kernels.csv", "kernel").contains(&kernel.to_owned()));
         let differences = names("diff_stats_names_summary.csv", "diff_sum_ms");
         assert!(differences.iter().all(|number| number.parse::<f64>().is_ok()), "{differences:?}");
     }
