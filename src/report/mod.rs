@@ -157,7 +157,7 @@ impl Report {
         files.extend(wanted.flat_map(files_of));
         files.extend(TableKind::ALL.map(ReportFile::Table));
         files.extend(others);
-        let known: Vec<ReportFile> = Emit::ALL.into_iter().flat_map(files_of).collect();
+        let known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
         folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
     }
 }

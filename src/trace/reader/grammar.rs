@@ -49,28 +49,30 @@ impl Grammar {
     /// Whether the token may stand here. After the first that may not, the answers mean nothing.
     pub(super) fn allows(&mut self, token: Token) -> bool {
         use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
-        let next = match (token, self.expects) {
-            (Token::OpenObject, Value | ValueOrEnd) if self.depth < MAX_DEPTH => self.open(1),
-            (Token::OpenList, Value | ValueOrEnd) if self.depth < MAX_DEPTH => self.open(0),
-            (Token::Text | Token::Scalar, Value | ValueOrEnd) => CommaOrEnd,
-            (Token::Text, Key | KeyOrEnd) => Colon,
-            (Token::Colon, Colon) => Value,
-            (Token::Comma, CommaOrEnd) if self.depth > 0 => {
-                if self.is_in_object() {
-                    Key
-                } else {
-                    Value
-                }
-            }
-            (Token::CloseObject, KeyOrEnd) => self.close(),
-            (Token::CloseList, ValueOrEnd) => self.close(),
-            (Token::CloseObject, CommaOrEnd) if self.depth > 0 && self.is_in_object() => {
-                self.close()
-            }
-            (Token::CloseList, CommaOrEnd) if self.depth > 0 && !self.is_in_object() => {
-                self.close()
-            }
-            _ => return false,
+        let expects = self.expects;
+        let is_value = matches!(expects, Value | ValueOrEnd);
+        let may_open = is_value && self.depth < MAX_DEPTH;
+        let is_behind_value = expects == CommaOrEnd && self.depth > 0;
+        let next = match token {
+            Token::OpenObject if may_open => self.open(1),
+            Token::OpenList if may_open => self.open(0),
+            Token::Text | Token::Scalar if is_value => CommaOrEnd,
+            Token::Text if matches!(expects, Key | KeyOrEnd) => Colon,
+            Token::Colon if expects == Colon => Value,
+            Token::Comma if is_behind_value && self.is_in_object() => Key,
+            Token::Comma if is_behind_value => Value,
+            Token::CloseObject if expects == KeyOrEnd => self.close(),
+            Token::CloseList if expects == ValueOrEnd => self.close(),
+            Token::CloseObject if is_behind_value && self.is_in_object() => self.close(),
+            Token::CloseList if is_behind_value && !self.is_in_object() => self.close(),
+            Token::OpenObject
+            | Token::OpenList
+            | Token::CloseObject
+            | Token::CloseList
+            | Token::Comma
+            | Token::Colon
+            | Token::Text
+            | Token::Scalar => return false,
         };
         self.expects = next;
         true

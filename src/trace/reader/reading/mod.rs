@@ -73,7 +73,10 @@ impl<'a> Reading<'a> {
         while self.block.content().first() == Some(&b'{') {
             match repair::starts_event(self.block.content(), 0) {
                 None if self.block.read(&mut self.source)? => {}
-                Some(true) => return Ok(self.document.enter_lines()),
+                Some(true) => {
+                    self.document.enter_lines();
+                    break;
+                }
                 None | Some(false) => break,
             }
         }
