@@ -3,13 +3,17 @@
 use super::format::Format;
 use std::io::{self, Write};
 use tracetree::fleet::{Fleet, RankRow, ranges};
-use tracetree::report::{write_csv, write_rows_json};
+use tracetree::report::{CsvTexts, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
-pub(super) fn print(fleet: &Fleet, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print(
+    fleet: &Fleet,
+    (format, texts): (Format, CsvTexts),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
         Format::Text => text(&fleet.ranks, out),
-        Format::Csv => write_csv(&fleet.table(), out),
+        Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
         Format::Md => markdown(&fleet.ranks, out),
     }

@@ -63,19 +63,28 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The head of a large file shows at once, long before its events are read. Standard input can be
-/// read only once.
+/// The head of a large file shows at once, long before its events are read. Standard input and pipes
+/// can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
-    let early = match path == Path::new("-") {
-        true => None,
-        false => Some(HeadInfo::of(&Trace::read_header(path)?)),
+    let early = match path.is_file() {
+        true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
+        false => None,
     };
-    print_name(&path.display().to_string(), console)?;
+    let name = path.display().to_string();
     if let Some(early) = &early {
+        print_name(&name, console)?;
         print_head(early, console)?;
     }
     // No bar: it would wipe the head off its line.
-    let DescribedTrace { info, efficiency } = read(path, yardstick, console.reading())?;
+    let read = read(path, yardstick, console.reading());
+    if read.is_err() && early.is_some() && !console.is_verbose() {
+        // What stands on the line already is whole without the rest.
+        console.print(|out| writeln!(out))?;
+    }
+    let DescribedTrace { info, efficiency } = read?;
+    if early.is_none() {
+        print_name(&name, console)?;
+    }
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;

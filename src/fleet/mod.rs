@@ -12,9 +12,10 @@ pub use rank_table::ranges;
 use crate::analysis::{Account, Totals};
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::error::{Error, Result};
-use crate::report::{ReportOptions, write_csv};
+use crate::report::{CsvTexts, ReportOptions, write_csv_with};
 use crate::side::PerSide;
 use crate::tables::Table;
+use crate::trace::Notes;
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -41,6 +42,8 @@ pub struct RankRow {
     pub points_of_difference: usize,
     /// Whether the two traces are of the same work.
     pub is_comparable: bool,
+    /// What was odd about the files: a trace that is cut off takes less time than its rank did.
+    pub notes: PerSide<Notes>,
 }
 
 /// The ranks of a fleet, compared.
@@ -72,7 +75,7 @@ impl Fleet {
         };
         let compared: Vec<Compared> = pairs.par_iter().map(compare).collect::<Result<_>>()?;
         let fleet = Fleet { ranks: rows(pairs, &compared) };
-        fleet.write_ranks(&folder.join("ranks.csv"))?;
+        fleet.write_ranks(&folder.join("ranks.csv"), report.csv_texts)?;
         Ok(fleet)
     }
 
@@ -81,10 +84,10 @@ impl Fleet {
         rank_table::table(self.ranks.clone())
     }
 
-    fn write_ranks(&self, path: &Path) -> Result<()> {
+    fn write_ranks(&self, path: &Path, texts: CsvTexts) -> Result<()> {
         let write = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(path)?);
-            write_csv(&self.table(), &mut out)?;
+            write_csv_with(&self.table(), texts, &mut out)?;
             out.flush()
         };
         write().map_err(|error| Error::io(path, "write the table of ranks", error))
@@ -97,6 +100,7 @@ struct Compared {
     collectives: PerSide<Collectives>,
     points: usize,
     is_comparable: bool,
+    notes: PerSide<Notes>,
 }
 
 fn compare_pair(
@@ -114,6 +118,7 @@ fn compare_pair(
         collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
         points: comparison.diff().differences().len(),
         is_comparable: analysis.comparability().is_comparable(),
+        notes: PerSide::from_fn(|side| comparison.trace(side).notes().clone()),
     })
 }
 
@@ -134,6 +139,7 @@ fn rows(pairs: &[RankPair], compared: &[Compared]) -> Vec<RankRow> {
         is_straggler: stragglers.map(|straggler| straggler == Some(at)),
         points_of_difference: compared.points,
         is_comparable: compared.is_comparable,
+        notes: compared.notes.clone(),
     };
     pairs.iter().zip(compared).enumerate().map(row).collect()
 }

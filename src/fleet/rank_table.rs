@@ -4,7 +4,7 @@ use super::RankRow;
 use crate::side::{PerSide, Side};
 use crate::tables::Table;
 use crate::tables::table::{Column, ColumnType, Columns};
-use crate::trace::Nanos;
+use crate::trace::{Nanos, Note, Notes};
 use std::sync::Arc;
 
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
@@ -90,6 +90,18 @@ fn judgement() -> Ranks {
             "`yes` where the rows of the rank's report add up to its events",
             |_: &Vec<RankRow>, r: &RankRow| r.account_is_exact.into(),
         ))
+        .sides(
+            "notes_*",
+            (ColumnType::Text, ""),
+            "what was odd about the file: codes with their counts",
+            |_, r, side| codes(&r.notes[side]).into(),
+        )
+}
+
+/// `TRUNCATED 1; LOST_EVENTS 3`.
+fn codes(notes: &Notes) -> String {
+    let code = |note: &Note| format!("{} {}", note.code, note.count);
+    notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
 /// `#0-#3 #6`: numbers that follow each other as a range.

@@ -1,5 +1,7 @@
 //! What the user asks for besides the tables: formats of the report, by name.
 
+use super::csv::CsvTexts;
+use super::unfinished::Unfinished;
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -76,6 +78,10 @@ pub struct ReportOptions {
     pub emits: Vec<Emit>,
     /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
     pub perfetto_slices: usize,
+    /// The texts in the tables.
+    pub csv_texts: CsvTexts,
+    /// The folders that are being written; take a clone to remove them when the process must end.
+    pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
@@ -86,6 +92,7 @@ impl Default for ReportOptions {
             Emit::Html,
             Emit::Markdown,
         ];
-        ReportOptions { emits, perfetto_slices: 200_000 }
+        let (csv_texts, unfinished) = (CsvTexts::default(), Unfinished::default());
+        ReportOptions { emits, perfetto_slices: 200_000, csv_texts, unfinished }
     }
 }

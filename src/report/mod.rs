@@ -2,8 +2,8 @@
 //! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own, next to the target or in it, and moved
-//! into place when all of them are complete, so that a failed run leaves no half report. Files in
-//! the target that are not part of a report are left alone.
+//! into place when all of them are complete, so that a failed run leaves no half report. Files of an
+//! earlier report that this one does not write are removed; all others in the target are left alone.
 
 mod cell;
 mod csv;
@@ -19,12 +19,14 @@ mod markdown;
 mod nodes;
 mod perfetto;
 mod read_uid_map;
+mod staging;
 mod summary;
 mod text;
+mod unfinished;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
-pub use csv::write_csv;
+pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
 pub use info::{
     DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
@@ -37,6 +39,7 @@ pub use summary::{
     VerdictSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
+pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -72,7 +75,7 @@ impl ReportFile {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            ReportFile::Table(kind) => write_csv(&kind.of(analysis), out),
+            ReportFile::Table(kind) => write_csv_with(&kind.of(analysis), options.csv_texts, out),
             ReportFile::Other(_, write) => write(analysis, options, out),
         }
     }
@@ -155,7 +158,8 @@ impl Report {
         files.extend(wanted.flat_map(files_of));
         files.extend(TableKind::ALL.map(ReportFile::Table));
         files.extend(others);
-        folder::write_into(folder.as_ref(), &files, &self.analysis, &self.options)
+        let known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+        folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
     }
 }
 

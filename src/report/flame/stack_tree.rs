@@ -13,6 +13,10 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
+/// Deeper calls stand beside each other below a call of this depth: stacks would grow with the depth,
+/// and all of them with its square. The time of a deep call is its own as ever.
+const DEEPEST: usize = 256;
+
 /// Time of one stack.
 struct Frame {
     name: String,
@@ -36,7 +40,7 @@ impl StackTree {
         let mut above: Vec<Option<NodeId>> = Vec::new();
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
-            let parent = above.last().copied().flatten();
+            let parent = above[..above.len().min(DEEPEST)].last().copied().flatten();
             if Side::BOTH.iter().all(|&side| times[side][id.index()] == Nanos::ZERO) {
                 above.push(parent);
                 continue;

@@ -1,6 +1,7 @@
 //! A cursor at an event → its fields, as slices of the text.
 
 use super::cursor::{Cursor, Stop, Value};
+use super::decode;
 use super::numbers;
 
 /// The fields of one event that a trace keeps. Of duplicate keys the last one counts.
@@ -98,6 +99,7 @@ impl Slot {
             b"dur" => Slot::Duration,
             b"id" => Slot::Id,
             b"args" => Slot::Args,
+            _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_field),
             _ => Slot::Other,
         }
     }
@@ -133,7 +135,17 @@ impl Slot {
             b"Group size" => Slot::GroupSize,
             b"dtype" => Slot::MessageType,
             b"name" => Slot::ArgName,
+            _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_argument),
             _ => Slot::Other,
+        }
+    }
+
+    /// The slot of a key that is written with escapes (`"n\u0061me"`).
+    #[cold]
+    fn of_escaped(key: &[u8], of: fn(&[u8]) -> Slot) -> Slot {
+        match decode::text(key).0 {
+            key if key.contains('\\') => Slot::Other,
+            key => of(key.as_bytes()),
         }
     }
 }
@@ -323,6 +335,15 @@ mod tests {
                 assert_eq!((fields.name, fields.args.external_id), (Value::Text(b"b"), Some(2)));
             },
         );
+    }
+
+    #[test]
+    fn a_key_with_escapes_is_the_key_that_is_meant() {
+        let text = r#"{"n\u0061me": "a", "a\\b": 1, "args": {"External\u0020id": 7}}"#;
+        with_fields(text, |fields| {
+            let fields = fields.expect("an event");
+            assert_eq!((fields.name, fields.args.external_id), (Value::Text(b"a"), Some(7)));
+        });
     }
 
     #[test]
