@@ -2,7 +2,7 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Comparability, LayerPairs, Verdicts};
+use super::{Analysis, Causes, Comparability, LayerPairs, Verdicts, Wall};
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -15,6 +15,8 @@ pub(super) struct Cached {
     pub(super) verdicts: OnceLock<Verdicts>,
     layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
+    wall: OnceLock<Wall>,
+    causes: OnceLock<Causes>,
 }
 
 impl Analysis {
@@ -47,5 +49,15 @@ impl Analysis {
     /// The layers of both sides, paired.
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
+    }
+
+    /// The account of the wall time of both sides.
+    pub fn wall(&self) -> &Wall {
+        self.cached.wall.get_or_init(|| Wall::of(self))
+    }
+
+    /// Why the wall time differs: a list that adds up to the difference.
+    pub fn causes(&self) -> &Causes {
+        self.cached.causes.get_or_init(|| Causes::of(self))
     }
 }

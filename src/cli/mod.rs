@@ -6,6 +6,7 @@ mod diff;
 mod diff_args;
 mod emit;
 mod explain;
+mod fail_on;
 mod fleet;
 mod fleet_summary;
 mod format;

@@ -5,8 +5,10 @@
 
 mod arguments;
 mod categories;
+mod causes;
 mod figures;
 mod fusion;
+mod idle;
 mod kernel_events;
 mod kernels;
 mod layer_ops;
@@ -62,11 +64,15 @@ pub enum TableKind {
     LayerOps,
     /// `verdicts`.
     Verdicts,
+    /// `causes`.
+    Causes,
+    /// `idle`.
+    Idle,
 }
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 14] = [
+    pub const ALL: [TableKind; 16] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -81,6 +87,8 @@ impl TableKind {
         TableKind::Layers,
         TableKind::LayerOps,
         TableKind::Verdicts,
+        TableKind::Causes,
+        TableKind::Idle,
     ];
 
     /// Name of the table: that of its CSV file without the ending.
@@ -100,6 +108,8 @@ impl TableKind {
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
             TableKind::Verdicts => "verdicts",
+            TableKind::Causes => "causes",
+            TableKind::Idle => "idle",
         }
     }
 
@@ -136,6 +146,8 @@ impl TableKind {
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
+            TableKind::Causes => causes::table(self.name(), analysis),
+            TableKind::Idle => idle::table(self.name(), analysis),
         }
     }
 }
@@ -154,8 +166,7 @@ impl FromStr for TableKind {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
             let message = format!("`{name}` is no table");
-            Error::new(ErrorKind::Usage, name, message)
-                .remedy(format!("known are {known}"))
+            Error::new(ErrorKind::Usage, name, message).remedy(format!("known are {known}"))
         })
     }
 }
