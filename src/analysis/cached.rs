@@ -2,7 +2,7 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Comparability, LayerPairs, TraceEfficiency, Verdicts};
+use super::{Analysis, Causes, Comparability, LayerPairs, TraceEfficiency, Verdicts, Wall};
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -16,6 +16,8 @@ pub(super) struct Cached {
     layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
     pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
+    wall: OnceLock<Wall>,
+    causes: OnceLock<Causes>,
 }
 
 impl Analysis {
@@ -48,5 +50,15 @@ impl Analysis {
     /// The layers of both sides, paired.
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
+    }
+
+    /// The account of the wall time of both sides.
+    pub fn wall(&self) -> &Wall {
+        self.cached.wall.get_or_init(|| Wall::of(self))
+    }
+
+    /// Why the wall time differs: a list that adds up to the difference.
+    pub fn causes(&self) -> &Causes {
+        self.cached.causes.get_or_init(|| Causes::of(self))
     }
 }

@@ -3,6 +3,7 @@
 mod account;
 mod cached;
 mod categories;
+mod causes;
 mod comparability;
 mod conditions;
 mod efficiency;
@@ -13,6 +14,7 @@ mod options;
 pub(crate) mod robust;
 mod steps;
 mod verdict;
+mod wall;
 
 pub use account::{
     Account, Lowering, LoweringSide, NameSummary, Row, RowKind, Tally, Totals, UniqueArgsSummary,
@@ -20,6 +22,7 @@ pub use account::{
 use cached::Cached;
 use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
+pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{
     Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
@@ -33,6 +36,7 @@ pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };
+pub use wall::{IdleKind, IdleRow, Part, Wall, WallBasis, WallTotals, Window};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
@@ -92,7 +96,23 @@ impl Analysis {
         let mut analysis =
             Analysis { diff, measure, rows, row_of, account, categories, options, notes, cached };
         analysis.note_unclassified();
+        analysis.note_repeats();
         analysis
+    }
+
+    /// Tells of steps that nobody recorded.
+    fn note_repeats(&mut self) {
+        for side in Side::BOTH {
+            let (steps, tree) = (self.steps(side), self.tree(side));
+            let Some(call) = steps.repeated(tree) else { continue };
+            let message = format!(
+                "{} has no steps: the {} calls of `{call}` are taken as its steps",
+                side.label(),
+                steps.len()
+            );
+            let count = steps.len() as u64;
+            self.notes.add("REPEATS_AS_STEPS", count, "--no-repeats switches it off", || message);
+        }
     }
 
     /// From where on a difference matters.
@@ -236,6 +256,16 @@ impl Analysis {
                 tree.module(row.calls[side]?).map(|module| tree.name(module))
             })
             .map_or("", ModuleName::instance_or_name)
+    }
+
+    /// Name of the innermost `nn.Module` around a node of both trees; empty where there is none.
+    pub fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
+        let node = self.diff.merged().node(id);
+        let module = |side: Side| {
+            let tree = self.tree(side);
+            tree.module(node.call(side)?).map(|module| tree.name(module))
+        };
+        Side::BOTH.iter().find_map(|&side| module(side)).map_or("", ModuleName::instance_or_name)
     }
 
     /// The op that launched a GPU event, or that a host event is: the nearest op at or above.

@@ -4,6 +4,7 @@
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::diff::{Aliases, DiffOptions};
+use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
@@ -26,6 +27,9 @@ pub(super) struct CompareArgs {
     /// name = 'aten::vendor_$2'
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     alias: Option<PathBuf>,
+    /// Take a trace without recorded steps as a whole, even where a call repeats in it.
+    #[arg(long)]
+    no_repeats: bool,
 }
 
 impl CompareArgs {
@@ -36,11 +40,14 @@ impl CompareArgs {
             Some(path) => DiffOptions::default().aliases(Aliases::read(path)?),
             None => DiffOptions::default(),
         };
-        Ok(ComparisonOptions::default().tree(TreeOptions::default().frames(frames)).diff(diff))
+        let repeats = if self.no_repeats { RepeatDetection::Off } else { RepeatDetection::Found };
+        Ok(ComparisonOptions::default()
+            .tree(TreeOptions::default().frames(frames))
+            .diff(diff.repeats(repeats)))
     }
 
     /// Whether the user chose anything.
     pub(super) fn is_default(&self) -> bool {
-        !self.no_python && self.alias.is_none()
+        !self.no_python && !self.no_repeats && self.alias.is_none()
     }
 }

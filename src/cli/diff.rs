@@ -1,11 +1,12 @@
 //! `tracetree diff BASE NEW`: the main job, for two traces or for two folders of ranks.
 
 use super::diff_args::DiffArgs;
+use super::fail_on::broken_by;
 use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::Path;
-use tracetree::report::{summarise, write_csv_with, write_markdown, write_summary};
+use tracetree::report::{one_line, summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -46,8 +47,12 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
-    let time = analysis.account().totals.map(|totals| totals.time);
-    match args.is_failed(time, analysis.diff().differences().len()) {
+    let broken = args.fail_on.map_or_else(Vec::new, |limit| broken_by(limit, analysis, &summary));
+    for reason in &broken {
+        console.say(&format!("--fail-on: {}", one_line(reason)));
+    }
+    let differs = args.exit_code && summary.points_of_difference > 0;
+    match differs || !broken.is_empty() {
         true => Ok(Outcome::Differences),
         false => Ok(Outcome::Done),
     }

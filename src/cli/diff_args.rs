@@ -41,10 +41,13 @@ pub(super) struct DiffArgs {
     stacks: usize,
     /// Exit with 1 if the structure of the traces differs.
     #[arg(long)]
-    exit_code: bool,
+    pub(super) exit_code: bool,
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
+    ///
+    /// Compared is the GPU time of a step, where both traces have steps. What is within noise passes;
+    /// a side without GPU events, a file that is cut off and another model do not.
     #[arg(long, value_name = "LIMIT")]
-    fail_on: Option<Limit>,
+    pub(super) fail_on: Option<Limit>,
     #[command(flatten)]
     side_names: SideNameArgs,
     #[command(flatten)]
@@ -71,7 +74,7 @@ impl DiffArgs {
         })
     }
 
-    /// Whether the user asked to be told of such a result by exit code.
+    /// Whether the user asked to be told of such a result of one rank by exit code.
     pub(super) fn is_failed(&self, time: PerSide<Nanos>, points_of_difference: usize) -> bool {
         (self.exit_code && points_of_difference > 0)
             || self.fail_on.is_some_and(|limit| limit.is_passed(time))

@@ -7,6 +7,7 @@ mod diff_args;
 mod emit;
 mod escape;
 mod explain;
+mod fail_on;
 mod fleet;
 mod fleet_summary;
 mod format;

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use tracetree::analysis::{Analysis, Totals};
 use tracetree::program::Measure;
 use tracetree::report::{
-    LargeDifference, Part, SideNote, SideSummary, Summary, Unit, evidence, largest_differences,
-    one_line, times, verdict,
+    CauseLine, LargeDifference, Part, SideNote, SideSummary, Summary, Unit, answer, answer_remarks,
+    cause_lines, evidence, largest_differences, one_line, times, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -78,12 +78,52 @@ impl Screen<'_> {
             let path = fit(&input.path, left.max(12));
             writeln!(self.out, "{DIM}{label}{DIM:#}  {path}{DIM}{device}{DIM:#}")?;
         }
-        writeln!(self.out, "\n{BOLD}{}{BOLD:#}", one_line(&verdict(self.analysis)))?;
+        self.answer()?;
         let points = match self.summary.points_of_difference {
             1 => "1 point of difference".to_owned(),
             points => format!("{points} points of difference"),
         };
-        writeln!(self.out, "{}; {points}\n", evidence(&self.summary.verdict))
+        writeln!(self.out, "{}; {points}\n", evidence(&self.summary.verdict))?;
+        writeln!(self.out, "{}", one_line(&verdict(self.analysis)))
+    }
+
+    /// What happened end to end, and the causes that explain most of it.
+    fn answer(&mut self) -> io::Result<()> {
+        writeln!(self.out)?;
+        for line in wrapped(&answer(self.analysis), self.width) {
+            writeln!(self.out, "{BOLD}{line}{BOLD:#}")?;
+        }
+        for remark in answer_remarks(self.analysis) {
+            for line in wrapped(&remark, self.width) {
+                writeln!(self.out, "{DIM}{line}{DIM:#}")?;
+            }
+        }
+        let (causes, rest) = cause_lines(self.analysis);
+        let widest = |pick: fn(&CauseLine) -> &str| {
+            causes.iter().map(|cause| pick(cause).chars().count()).max().unwrap_or_default()
+        };
+        let (figures, reasons) = (widest(|cause| &cause.difference), widest(|cause| cause.reason));
+        for cause in &causes {
+            let style = match cause.is_worse {
+                true => AnsiColor::Red.on_default(),
+                false => AnsiColor::Blue.on_default(),
+            };
+            let room = self.width.saturating_sub(figures + reasons + 6).max(20);
+            writeln!(
+                self.out,
+                "  {style}{:>figures$}{style:#}  {:<reasons$}  {}",
+                cause.difference,
+                cause.reason,
+                fit(&cause.place, room),
+            )?;
+            let indent = figures + reasons + 6;
+            let evidence = beginning(&cause.evidence, self.width.saturating_sub(indent).max(20));
+            writeln!(self.out, "{DIM}{:indent$}{evidence}{DIM:#}", "")?;
+        }
+        match rest {
+            Some(rest) => writeln!(self.out, "  {DIM}{rest}{DIM:#}\n"),
+            None => writeln!(self.out),
+        }
     }
 
     fn longest_side(&self) -> usize {
@@ -183,6 +223,29 @@ impl Screen<'_> {
         let count = if part.count == 1 { String::new() } else { format!(" ×{}", part.count) };
         let used = side.chars().count() + count.chars().count() + 2;
         format!("{side}{}{count}", fit(&part.name, room.saturating_sub(used).max(12)))
+    }
+}
+
+/// A text in lines of at most so many characters, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("a line");
+        let used = line.chars().count();
+        match used > 0 && used + 1 + word.chars().count() > width {
+            true => lines.push(format!("  {word}")),
+            false if used > 0 => line.extend([" ", word]),
+            false => line.push_str(word),
+        }
+    }
+    lines
+}
+
+/// At most so many characters of a text, from its beginning: what is told first counts most.
+fn beginning(text: &str, room: usize) -> String {
+    match text.chars().count() <= room {
+        true => text.to_owned(),
+        false => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 

@@ -117,7 +117,8 @@ impl TraceDiff {
         options: DiffOptions,
     ) -> TraceDiff {
         let owned = PerSide::new(baseline.into(), candidate.into());
-        let programs: PerSide<Program> = owned.map(Program::of);
+        let programs: PerSide<Program> =
+            owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
         let pairing = match order::in_order(trees) {
             true => align_in_order(programs.as_ref(), &options.aliases),

@@ -10,6 +10,7 @@
 //! | what sort of model runs, in which engine | [`Model`] |
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `is_communication` |
+//! | whether a call waits for the GPU | [`is_synchronisation`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
@@ -21,8 +22,10 @@ mod model;
 mod phase;
 mod phases;
 mod platform;
+mod repeats;
 mod selection;
 mod steps;
+mod synchronisation;
 mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
@@ -34,8 +37,10 @@ pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
+pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
-pub use steps::{StepId, StepSpan, Steps};
+pub use steps::{StepId, StepOrigin, StepSpan, Steps};
+pub use synchronisation::is_synchronisation;
 pub(crate) use words::Words;
 
 use crate::tree::CallTree;
@@ -45,6 +50,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,
+    repeats: RepeatDetection,
     steps: OnceLock<Steps>,
     phases: OnceLock<Phases>,
 }
@@ -52,7 +58,12 @@ pub struct Program {
 impl Program {
     /// The program that a tree is of.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
-        Program { tree: tree.into(), steps: OnceLock::new(), phases: OnceLock::new() }
+        Program::with_repeats(tree, RepeatDetection::Found)
+    }
+
+    /// The program that a tree is of; says whether repeats stand for steps where none are recorded.
+    pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
+        Program { tree: tree.into(), repeats, steps: OnceLock::new(), phases: OnceLock::new() }
     }
 
     /// The calls.
@@ -62,7 +73,7 @@ impl Program {
 
     /// The steps, and the step of each call.
     pub fn steps(&self) -> &Steps {
-        self.steps.get_or_init(|| Steps::of(&self.tree))
+        self.steps.get_or_init(|| Steps::with_repeats(&self.tree, self.repeats))
     }
 
     /// The phase of each call.

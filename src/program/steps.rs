@@ -1,7 +1,7 @@
 //! [`CallTree`] → its steps, and the step in which every call was made.
 //!
 //! Steps are the `ProfilerStep#N` annotations; in a trace without them the outermost batches of an
-//! inference engine. GPU work belongs to the step in which it was *launched*: kernels of one step
+//! inference engine; in a trace without either the repeats of a call ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*: kernels of one step
 //! often run while the host is in the next.
 //!
 //! Where one thread holds all steps they are those of the process, and a call of any thread is in
@@ -10,6 +10,7 @@
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
+use super::repeats::{RepeatDetection, repeats};
 use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 
@@ -24,11 +25,24 @@ impl StepId {
     }
 }
 
+/// What makes a span of time a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepOrigin {
+    /// A `ProfilerStep#N` annotation.
+    Recorded,
+    /// The annotation of an engine around a batch.
+    Batch,
+    /// A call that repeats, in a trace without annotations.
+    Repeat,
+}
+
 /// A step of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepSpan {
-    /// The annotation.
+    /// The annotation; the call where the step is a repeat.
     pub event: EventId,
+    /// What makes it a step.
+    pub origin: StepOrigin,
     /// The thread that holds it.
     pub thread: ThreadId,
     /// When it starts.
@@ -56,7 +70,15 @@ pub struct Steps {
 impl Steps {
     /// Finds the steps, and the step of each call.
     pub fn of(tree: &CallTree) -> Steps {
-        let spans = step_spans(tree);
+        Steps::with_repeats(tree, RepeatDetection::Found)
+    }
+
+    /// Finds the steps, and the step of each call; says what to do where none are recorded.
+    pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
+        let mut spans = step_spans(tree);
+        if spans.is_empty() && detection == RepeatDetection::Found {
+            spans = repeat_spans(tree);
+        }
         let finder = Finder::new(&spans, tree.trace().threads().len());
         let mut of_calls = vec![u32::MAX; tree.len()];
         for call in tree.calls() {
@@ -79,6 +101,21 @@ impl Steps {
     /// A step.
     pub fn span(&self, step: StepId) -> &StepSpan {
         &self.spans[step.index()]
+    }
+
+    /// What people call a step: the text of its annotation, or `repeat 0`, `repeat 1`, ….
+    pub fn name(&self, tree: &CallTree, step: StepId) -> String {
+        let span = self.span(step);
+        match span.origin {
+            StepOrigin::Recorded | StepOrigin::Batch => tree.trace().name(span.event).to_owned(),
+            StepOrigin::Repeat => format!("repeat {}", step.0),
+        }
+    }
+
+    /// The name of the call whose repeats are the steps; `None` where they were recorded.
+    pub fn repeated<'t>(&self, tree: &'t CallTree) -> Option<&'t str> {
+        let first = self.spans.first().filter(|span| span.origin == StepOrigin::Repeat);
+        first.map(|span| tree.trace().name(span.event))
     }
 
     /// Number of steps.
@@ -115,6 +152,17 @@ fn step_spans(tree: &CallTree) -> Vec<StepSpan> {
     spans
 }
 
+fn repeat_spans(tree: &CallTree) -> Vec<StepSpan> {
+    let span = |call: CallId| {
+        let event = tree.event(call)?;
+        let (thread, start) = (tree.trace().thread_of(event), tree.trace().start(event));
+        let mut span = batch_totals(&[], thread, start, tree.trace().end(event));
+        (span.event, span.origin) = (event, StepOrigin::Repeat);
+        Some(span)
+    };
+    repeats(tree).into_iter().filter_map(span).collect()
+}
+
 /// The `ProfilerStep#N` annotations by start. The 2021 profiler wrote a step twice, as an annotation and
 /// as an operator.
 fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
@@ -147,6 +195,7 @@ fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
 fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
     StepSpan {
         event: annotation.event,
+        origin: StepOrigin::Batch,
         thread: annotation.thread,
         start: annotation.start,
         end: annotation.end,
@@ -173,6 +222,7 @@ fn batch_totals(
     let first = within.first();
     StepSpan {
         event: EventId(0),
+        origin: StepOrigin::Recorded,
         thread,
         start,
         end,

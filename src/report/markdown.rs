@@ -5,7 +5,7 @@ use super::summary::largest_differences;
 use super::summary::{Summary, summarise};
 use super::text::node_name;
 use super::text::{Unit, one_line, shorten, times};
-use super::text::{evidence, sentence};
+use super::text::{answer, answer_remarks, cause_lines, evidence, sentence};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
@@ -50,7 +50,9 @@ pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io:
 fn head(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     let totals = &analysis.account().totals;
     let label = unit.label();
-    let mut text = format!("**{}**\n\n", escaped(&sentence(analysis)));
+    let mut text = opening(analysis);
+    let _ = writeln!(text, "Verdict: {}.\n", evidence(&summary.verdict));
+    let _ = writeln!(text, "{}\n", escaped(&sentence(analysis)));
     let measure = summary.measure.replace('_', " ");
     let [one, two] = side_names(analysis);
     let _ = writeln!(text, "| | {one} | {two} | difference | ratio |\n|---|---:|---:|---:|---:|");
@@ -82,11 +84,33 @@ fn head(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
         summary.trace2.accounted_events,
         summary.points_of_difference,
     );
-    let _ = writeln!(text, "Verdict: {}.", evidence(&summary.verdict));
     if !summary.comparable {
         text.push_str("\n**These traces are not of the same work, see the warnings.**\n");
     }
     text
+}
+
+/// What happened end to end, and why.
+fn opening(analysis: &Analysis) -> String {
+    let mut text = format!("**{}**\n\n", escaped(&answer(analysis)));
+    for remark in answer_remarks(analysis) {
+        let _ = writeln!(text, "{}\n", escaped(&remark));
+    }
+    let (causes, rest) = cause_lines(analysis);
+    for cause in &causes {
+        let _ = writeln!(
+            text,
+            "- {} {} {}: {}",
+            cause.difference,
+            escaped(cause.reason),
+            code(&cause.place),
+            escaped(&shorten(&cause.evidence, 2 * NAME)),
+        );
+    }
+    if let Some(rest) = rest {
+        let _ = writeln!(text, "- {rest}");
+    }
+    text + "\n"
 }
 
 fn device(names: &[String]) -> String {

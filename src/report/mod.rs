@@ -35,10 +35,14 @@ pub use info::{
 pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote, SideSummary, Summary,
-    VerdictSummary, largest_differences, summarise, write_summary,
+    CauseSummary, Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote,
+    SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences, summarise,
+    write_summary,
 };
-pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
+pub use text::{
+    CauseLine, Unit, answer, answer_remarks, cause_lines, evidence, node_name, one_line, percent,
+    sentence as verdict, shorten, times,
+};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -5,9 +5,11 @@
 
 mod arguments;
 mod categories;
+mod causes;
 mod efficiency;
 mod figures;
 mod fusion;
+mod idle;
 mod kernel_events;
 mod kernels;
 mod layer_ops;
@@ -65,11 +67,15 @@ pub enum TableKind {
     LayerOps,
     /// `verdicts`.
     Verdicts,
+    /// `causes`.
+    Causes,
+    /// `idle`.
+    Idle,
 }
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 15] = [
+    pub const ALL: [TableKind; 17] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -85,6 +91,8 @@ impl TableKind {
         TableKind::Layers,
         TableKind::LayerOps,
         TableKind::Verdicts,
+        TableKind::Causes,
+        TableKind::Idle,
     ];
 
     /// Name of the table: that of its CSV file without the ending.
@@ -105,6 +113,8 @@ impl TableKind {
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
             TableKind::Verdicts => "verdicts",
+            TableKind::Causes => "causes",
+            TableKind::Idle => "idle",
         }
     }
 
@@ -142,6 +152,8 @@ impl TableKind {
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
+            TableKind::Causes => causes::table(self.name(), analysis),
+            TableKind::Idle => idle::table(self.name(), analysis),
         }
     }
 }

@@ -181,3 +181,63 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
         }
     }
 }
+
+/// Busy and idle add up to the wall of both sides, the causes to its difference, to the nanosecond;
+/// and the mirrored comparison says the same the other way round.
+///
+/// # Panics
+/// If not.
+pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
+    let source = analysis.tree(Side::Candidate).trace().source().to_owned();
+    for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {
+        assert!(analysis.wall().is_exact(), "{source}, {what}: the wall does not add up");
+        let is_exact = analysis.causes().is_exact(analysis.wall());
+        assert!(is_exact, "{source}, {what}: the causes do not add up");
+    }
+    for side in Side::BOTH {
+        let (totals, turned) = (analysis.wall().totals(side), mirrored.wall().totals(side.other()));
+        assert_eq!(totals, turned, "{source}");
+    }
+    assert_eq!(idle_rows(analysis, false), idle_rows(mirrored, true), "{source}");
+    assert_eq!(cause_times(analysis, false), cause_times(mirrored, true), "{source}");
+}
+
+/// A trace does not differ from itself.
+///
+/// # Panics
+/// If it has a cause.
+pub fn no_cause(analysis: &Analysis) {
+    assert_eq!(analysis.causes().list(), []);
+}
+
+type IdleRow = (&'static str, &'static str, Vec<Option<u32>>, i64, i64, u64, u64);
+
+fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
+    let turned = |side: Side| if turn { side.other() } else { side };
+    let mut rows: Vec<IdleRow> = analysis
+        .wall()
+        .idle()
+        .iter()
+        .map(|row| {
+            let node = row.owner.map(|owner| analysis.diff().merged().node(owner));
+            let call = |side: Side| node.and_then(|node| node.call(turned(side)));
+            let calls = Side::BOTH.map(|side| call(side).map(|call| call.index() as u32)).to_vec();
+            let [a, b] = Side::BOTH.map(turned);
+            let (time, count) = (row.time, row.count);
+            let part = row.part.label();
+            (row.kind.label(), part, calls, time[a].0, time[b].0, count[a], count[b])
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// What the causes explain on each side.
+fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
+    let times = analysis.causes().list().iter().map(|cause| cause.time);
+    let times = times.map(|time| if turn { time.swap() } else { time });
+    let mut times: Vec<(i64, i64)> =
+        times.map(|time| (time.baseline.0, time.candidate.0)).collect();
+    times.sort_unstable();
+    times
+}

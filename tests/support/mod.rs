@@ -12,6 +12,7 @@ pub mod laws;
 pub mod phenomena;
 pub mod random_trace;
 pub mod recording;
+pub mod recount;
 pub mod reports;
 pub mod resnet;
 pub mod score;

@@ -76,7 +76,7 @@ pub struct StepRow {
 /// How a step is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepName {
-    /// Text of the annotation.
+    /// Text of the annotation, or `repeat 0`.
     pub name: String,
     /// The phase of the step, where its batches agree on one.
     pub phase: Option<Phase>,
@@ -212,10 +212,7 @@ impl Analysis {
     fn step_text(&self, side: Side, steps: &Steps, place: StepPlace) -> Option<StepName> {
         let StepPlace::Step(step) = place else { return None };
         let span = steps.spans().get(step.index())?;
-        Some(StepName {
-            name: self.tree(side).trace().name(span.event).to_owned(),
-            phase: span.phase,
-        })
+        Some(StepName { name: steps.name(self.tree(side), step), phase: span.phase })
     }
 }
 

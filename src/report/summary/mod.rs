@@ -2,9 +2,11 @@
 
 mod largest;
 mod verdict;
+mod wall;
 
 pub use largest::{LargeDifference, Part, largest_differences};
 pub use verdict::{Change, VerdictSummary};
+pub use wall::{CauseSummary, WallSide, WallSummary};
 
 use super::json::write_json;
 use crate::analysis::{Analysis, Comparability, Totals};
@@ -14,7 +16,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Version of the layout of `summary.json`; rises when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// How many names stand among the largest differences.
 const LARGEST: usize = 20;
@@ -32,7 +34,11 @@ pub struct Summary {
     pub trace1: SideSummary,
     /// The candidate.
     pub trace2: SideSummary,
-    /// Candidate − baseline, in µs.
+    /// The account of the wall time.
+    pub wall: WallSummary,
+    /// Why the wall time differs, the largest first.
+    pub causes: Vec<CauseSummary>,
+    /// Candidate − baseline of the accounted time, in µs.
     pub difference_us: f64,
     /// Candidate / baseline; `null` where undefined.
     pub ratio: Option<f64>,
@@ -135,6 +141,8 @@ pub fn summarise(analysis: &Analysis) -> Summary {
         measure: analysis.measure().label(),
         trace1: side(Side::Baseline),
         trace2: side(Side::Candidate),
+        wall: wall::wall(analysis),
+        causes: wall::causes(analysis),
         difference_us: account.difference().as_micros(),
         ratio: account.ratio(),
         account_is_exact: account.is_exact(),
@@ -183,6 +191,7 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
         .filter(is_of_both)
         .chain(diff.notes())
         .chain(analysis.notes())
+        .chain(analysis.wall().notes())
         .chain(&checks.both)
         .map(|note| SideNote { side: None, note: note.clone() });
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()

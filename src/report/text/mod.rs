@@ -1,10 +1,12 @@
-//! What is told in words: figures, names of nodes, the verdict, the merged tree.
+//! What is told in words: what happened end to end, figures, names of nodes, the verdict, the merged tree.
 
+mod answer;
 mod figures;
 mod labels;
 pub(super) mod merged_tree;
 mod verdict;
 
+pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 pub use figures::{Unit, one_line, percent, shorten, times};
 pub use labels::node_name;
 pub use verdict::{evidence, sentence};

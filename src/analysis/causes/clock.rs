@@ -1,0 +1,94 @@
+//! Many kernels that differ by one ratio → one cause: the device ran at another clock, perhaps.
+
+use super::cause::{Cause, total};
+use super::reason::Reason;
+use super::scale::Scale;
+use crate::side::PerSide;
+use crate::trace::Nanos;
+
+/// How far the logarithm of a ratio may be from that of the common one.
+const WITHIN: f64 = 0.03;
+/// From where on the logarithm of a common ratio is one.
+const LEAST: f64 = 0.02;
+/// How many causes it takes.
+const MANY: usize = 4;
+
+/// Makes one cause of those with the same kernels, if most of their time shares one ratio.
+pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
+    let Some(common) = common_ratio(causes, scale) else { return };
+    let shares = |cause: &Cause| {
+        ratio(cause, scale).is_some_and(|ratio| (ratio / common).ln().abs() <= WITHIN)
+    };
+    let (sharing, others): (Vec<Cause>, Vec<Cause>) = causes.drain(..).partition(shares);
+    let (all, part) = (weight(&sharing) + weight(&others), weight(&sharing));
+    *causes = others;
+    if sharing.len() < MANY || 3 * part < 2 * all {
+        causes.extend(sharing);
+        return;
+    }
+    causes.push(Cause {
+        reason: Reason::Clock,
+        place: "(all devices)".to_owned(),
+        module: String::new(),
+        arguments: PerSide::default(),
+        node: None,
+        time: total(&sharing),
+        count: PerSide::new(sharing.len() as u64, sharing.len() as u64),
+        difference: Nanos::ZERO,
+        evidence: format!(
+            "the same kernels of {} places take {common:.3} times as long: another clock, or another device",
+            sharing.len()
+        ),
+        kernels: PerSide::default(),
+    });
+}
+
+/// Candidate / baseline per step, where the kernels are the same.
+fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
+    match cause.reason {
+        Reason::KernelSlower | Reason::KernelFaster => {
+            let steps = scale.steps.baseline as f64 / scale.steps.candidate as f64;
+            cause.time.ratio().map(|ratio| ratio * steps)
+        }
+        Reason::Clock
+        | Reason::KernelSwapped
+        | Reason::MoreKernels
+        | Reason::FewerKernels
+        | Reason::MoreWork
+        | Reason::New
+        | Reason::Gone
+        | Reason::Host
+        | Reason::Sync
+        | Reason::Latency
+        | Reason::Queue
+        | Reason::Tail
+        | Reason::Unknown
+        | Reason::BeforeWindow => None,
+    }
+}
+
+/// Time of both sides in causes with the same kernels.
+fn weight(causes: &[Cause]) -> i64 {
+    let same = causes
+        .iter()
+        .filter(|cause| matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster));
+    same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
+}
+
+/// The ratio in the middle of all time with the same kernels, where it is far enough from 1.
+fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
+    let mut ratios: Vec<(f64, i64)> = causes
+        .iter()
+        .filter_map(|cause| {
+            Some((ratio(cause, scale)?, cause.time.baseline.0 + cause.time.candidate.0))
+        })
+        .collect();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let half = ratios.iter().map(|ratio| ratio.1).sum::<i64>() / 2;
+    let mut sum = 0;
+    let middle = ratios.iter().find(|ratio| {
+        sum += ratio.1;
+        sum > half
+    });
+    middle.map(|ratio| ratio.0).filter(|ratio| ratio.ln().abs() >= LEAST)
+}

@@ -1,0 +1,204 @@
+//! A part of the wall → the cause that it is: its reason, and what shows it.
+
+use super::cause::{Cause, signed_ms};
+use super::gpu::{BusyPart, Kernels, PartKind, is_host};
+use super::host::IdlePart;
+use super::kernel_words;
+use super::places::Place;
+use super::reason::Reason;
+use super::scale::Scale;
+use crate::analysis::{Analysis, IdleKind};
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::cmp::Ordering;
+
+/// The cause that busy time is.
+pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
+    let reason = busy_reason(analysis, part, scale);
+    let (baseline, candidate) = part.key.arguments.clone();
+    Cause {
+        reason,
+        place: part.key.name.clone(),
+        module: part.key.module.clone(),
+        arguments: PerSide::new(baseline, candidate),
+        node: part.node,
+        time: part.time,
+        count: part.count,
+        difference: Nanos::ZERO,
+        evidence: busy_evidence(analysis, part, reason),
+        kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
+    }
+}
+
+fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason {
+    let is_slower = scale.difference(part.time) > 0;
+    let arguments = &part.key.arguments;
+    let count = part.kernel_count();
+    if count.baseline == 0 || count.candidate == 0 {
+        return if count.baseline == 0 { Reason::New } else { Reason::Gone };
+    }
+    if arguments.0 != arguments.1 && !arguments.0.is_empty() && !arguments.1.is_empty() {
+        return Reason::MoreWork;
+    }
+    if is_host(analysis) {
+        return Reason::Host;
+    }
+    if part.has_same_kernels(scale) {
+        return if is_slower { Reason::KernelSlower } else { Reason::KernelFaster };
+    }
+    match scale.compare(count) {
+        Ordering::Less => Reason::FewerKernels,
+        Ordering::Greater => Reason::MoreKernels,
+        Ordering::Equal => Reason::KernelSwapped,
+    }
+}
+
+fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> String {
+    let count = part.kernel_count();
+    let time = part.kernel_time();
+    let millis = |time: Nanos| time.as_millis();
+    let what = if is_host(analysis) { "ops" } else { "kernels" };
+    let counts = match count.baseline == count.candidate {
+        true => format!("{} {what}", count.baseline),
+        false => format!("{} → {} {what}", count.baseline, count.candidate),
+    };
+    let times =
+        format!("{counts}, {:.3} → {:.3} ms", millis(time.baseline), millis(time.candidate));
+    let names = match reason {
+        Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels => swapped(part),
+        Reason::MoreWork => format!("; {} → {}", part.key.arguments.0, part.key.arguments.1),
+        Reason::KernelSlower
+        | Reason::KernelFaster
+        | Reason::Clock
+        | Reason::New
+        | Reason::Gone
+        | Reason::Host
+        | Reason::Sync
+        | Reason::Latency
+        | Reason::Queue
+        | Reason::Tail
+        | Reason::Unknown
+        | Reason::BeforeWindow => String::new(),
+    };
+    let ops = match part.key.kind {
+        PartKind::Below => format!("; {}", old_and_new(part.ops.as_ref().map(|ops| most(ops)))),
+        PartKind::Common | PartKind::Unlinked => String::new(),
+    };
+    times + &ops + &names
+}
+
+/// The longest kernel that only one side has, of both sides, and what their names tell.
+fn swapped(part: &BusyPart<'_>) -> String {
+    let names = PerSide::from_fn(|side| {
+        let other = &part.kernels[side.other()];
+        let alone = part.kernels[side].iter().filter(|(name, _)| !other.contains_key(*name));
+        alone
+            .max_by_key(|(name, kernel)| (kernel.1, std::cmp::Reverse(**name)))
+            .map(|(name, _)| *name)
+    });
+    if names.baseline.is_none() && names.candidate.is_none() {
+        return String::new();
+    }
+    let told = |name: Option<&str>| {
+        let words = name.map(kernel_words::words);
+        match (name.map(kernel_words::short), words) {
+            (Some(name), Some(words)) if !words.is_empty() => format!("{name} ({words})"),
+            (Some(name), Some(_) | None) => name,
+            (None, Some(_) | None) => "nothing".to_owned(),
+        }
+    };
+    format!("; {} → {}", told(names.baseline), told(names.candidate))
+}
+
+/// The three most frequent names.
+fn most(names: &std::collections::BTreeMap<&str, u64>) -> Vec<String> {
+    let mut all: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
+    all.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
+    let more = all.len().saturating_sub(3);
+    let mut told: Vec<String> =
+        all.iter().take(3).map(|(name, count)| format!("{count} × {name}")).collect();
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    told
+}
+
+fn old_and_new(names: PerSide<Vec<String>>) -> String {
+    let list = |names: &[String]| match names {
+        [] => "nothing".to_owned(),
+        names => names.join(", "),
+    };
+    format!("{} → {}", list(&names.baseline), list(&names.candidate))
+}
+
+fn longest(kernels: &Kernels<'_>) -> Vec<String> {
+    let mut all: Vec<(&str, Nanos)> =
+        kernels.iter().map(|(name, kernel)| (*name, kernel.1)).collect();
+    all.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
+    all.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The cause that idle time at a place is.
+pub(super) fn of_idle(
+    analysis: &Analysis,
+    kind: IdleKind,
+    (place, above): (Option<&Place>, Option<MergedId>),
+    part: &IdlePart,
+    scale: Scale,
+) -> Cause {
+    let node = place.map(|place| place.node);
+    let name = match place {
+        None => crate::tree::UNLINKED.to_owned(),
+        Some(place) if place.is_common => analysis.plain_owner_name(place.node),
+        Some(place) => analysis.one_sided_name(place, above, &part.instead),
+    };
+    Cause {
+        reason: Reason::of_idle(kind),
+        place: name,
+        module: node.map_or_else(String::new, |node| analysis.module_class(node)),
+        arguments: PerSide::default(),
+        node,
+        time: part.time,
+        count: part.count,
+        difference: Nanos::ZERO,
+        evidence: idle_evidence(part, scale),
+        kernels: PerSide::default(),
+    }
+}
+
+/// Both times per step, and whose they are.
+fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
+    const TOLD: usize = 3;
+    let millis = |side: Side| part.time[side].as_millis() / scale.steps[side] as f64;
+    let mut text = format!("{:.3} → {:.3} ms", millis(Side::Baseline), millis(Side::Candidate));
+    if part.owners.len() > 1 {
+        let owners =
+            part.owners.iter().take(TOLD).map(|(name, difference)| {
+                format!("{name} {}", signed_ms(scale.round(*difference)))
+            });
+        text += &format!(": {}", owners.collect::<Vec<_>>().join(", "));
+        if part.owners.len() > TOLD {
+            text += &format!(", {} more", part.owners.len() - TOLD);
+        }
+    }
+    text
+}
+
+impl Analysis {
+    /// Name of what the sides do instead of each other below a common node: the call of each with
+    /// the most time, and the node above.
+    fn one_sided_name(
+        &self,
+        place: &Place,
+        above: Option<MergedId>,
+        instead: &PerSide<Option<String>>,
+    ) -> String {
+        let name = match (&instead.baseline, &instead.candidate) {
+            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+            (Some(name), _) | (None, Some(name)) => name.clone(),
+            (None, None) => self.plain_node_name(place.node),
+        };
+        above.map_or_else(|| name.clone(), |at| format!("{name} in {}", self.plain_node_name(at)))
+    }
+}

@@ -1,0 +1,170 @@
+//! The busy time of rows → parts that belong together: one op with its module class and shapes, or
+//! what stands below one common node on one side alone.
+
+use super::scale::Scale;
+use crate::analysis::{Analysis, Row, RowKind};
+use crate::diff::MergedId;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallId;
+use std::collections::BTreeMap;
+
+/// What the rows of a part share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PartKey {
+    /// Class of the module around it.
+    pub(super) module: String,
+    /// The op, or the common node above what is one-sided.
+    pub(super) name: String,
+    /// Shapes and types on each side.
+    pub(super) arguments: (String, String),
+    pub(super) kind: PartKind,
+}
+
+/// Where the work of a part stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PartKind {
+    /// At a call that both traces have.
+    Common,
+    /// Below one, at calls that only one side has.
+    Below,
+    /// Nowhere: the launch is not in the trace.
+    Unlinked,
+}
+
+/// How often a kernel ran, and how long in all.
+pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
+
+/// Busy time that belongs together.
+#[derive(Debug)]
+pub(super) struct BusyPart<'a> {
+    pub(super) key: PartKey,
+    /// The first node that has it.
+    pub(super) node: Option<MergedId>,
+    /// Busy time of work of the window.
+    pub(super) time: PerSide<Nanos>,
+    /// Number of rows with work.
+    pub(super) count: PerSide<u64>,
+    pub(super) kernels: PerSide<Kernels<'a>>,
+    /// The calls that launched it, where only one side has them.
+    pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
+}
+
+/// All busy time of work of the window; nothing is left over.
+pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
+    let wall = analysis.wall();
+    let mut parts: BTreeMap<PartKey, BusyPart<'_>> = BTreeMap::new();
+    for (at, row) in analysis.rows().iter().enumerate() {
+        let (node, key) = key(analysis, row);
+        let part = parts.entry(key.clone()).or_insert_with(|| BusyPart {
+            key,
+            node,
+            time: PerSide::default(),
+            count: PerSide::default(),
+            kernels: PerSide::default(),
+            ops: PerSide::default(),
+        });
+        for side in Side::BOTH {
+            let is_before =
+                wall.busy()[at][side] == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
+            if !is_before && !row.events[side].is_empty() {
+                part.time[side] += wall.busy()[at][side];
+                part.add(analysis, row, side);
+            }
+        }
+    }
+    parts.into_values().collect()
+}
+
+impl<'a> BusyPart<'a> {
+    fn add(&mut self, analysis: &'a Analysis, row: &Row, side: Side) {
+        let tree = analysis.tree(side);
+        self.count[side] += 1;
+        for &event in &row.events[side] {
+            let kernel = self.kernels[side].entry(tree.name(event)).or_default();
+            kernel.0 += 1;
+            kernel.1 += analysis.time_of(side, event);
+        }
+        if let Some(call) = row.calls[side] {
+            *self.ops[side].entry(tree.name(call)).or_default() += 1;
+        }
+    }
+
+    /// Sum of the times of all its events.
+    pub(super) fn kernel_time(&self) -> PerSide<Nanos> {
+        self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.1).sum())
+    }
+
+    /// Number of its events.
+    pub(super) fn kernel_count(&self) -> PerSide<u64> {
+        self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
+    }
+
+    /// Whether both sides ran the same kernels equally often.
+    pub(super) fn has_same_kernels(&self, scale: Scale) -> bool {
+        let (a, b) = (&self.kernels.baseline, &self.kernels.candidate);
+        self.has_same_names()
+            && a.iter().all(|(name, one)| {
+                b.get(name).is_some_and(|two| scale.compare(PerSide::new(one.0, two.0)).is_eq())
+            })
+    }
+
+    /// Whether both sides ran kernels of the same names.
+    pub(super) fn has_same_names(&self) -> bool {
+        self.kernels.baseline.keys().eq(self.kernels.candidate.keys())
+    }
+}
+
+fn key(analysis: &Analysis, row: &Row) -> (Option<MergedId>, PartKey) {
+    let merged = analysis.diff().merged();
+    let call = |side: Side| row.calls[side].map(|call| (side, call));
+    let own = call(Side::Baseline).or_else(|| call(Side::Candidate));
+    let own = own.map(|(side, call)| merged.of(side, call));
+    let kind = part_kind(analysis, row);
+    let node = match kind {
+        PartKind::Common => own,
+        PartKind::Below => own.and_then(|own| analysis.common_above(own)).or(own),
+        PartKind::Unlinked => None,
+    };
+    let name = match (kind, node) {
+        (PartKind::Common, _) | (_, None) => analysis.row_name(row),
+        (PartKind::Below | PartKind::Unlinked, Some(node)) => analysis.plain_node_name(node),
+    };
+    let arguments = match kind {
+        PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row.calls[side])),
+        PartKind::Below | PartKind::Unlinked => PerSide::default(),
+    };
+    let module = node.map_or_else(String::new, |node| analysis.module_class(node));
+    (node, PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind })
+}
+
+fn part_kind(analysis: &Analysis, row: &Row) -> PartKind {
+    match row.kind {
+        RowKind::CommonOp => PartKind::Common,
+        RowKind::Unlinked => PartKind::Unlinked,
+        RowKind::Launch if is_common(analysis, row) => PartKind::Common,
+        RowKind::Launch | RowKind::OneSidedOp | RowKind::RenamedOp => PartKind::Below,
+    }
+}
+
+fn is_common(analysis: &Analysis, row: &Row) -> bool {
+    let call = row.calls.baseline;
+    call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
+}
+
+/// Shapes and types; concrete values differ from step to step.
+fn arguments(analysis: &Analysis, side: Side, call: Option<CallId>) -> String {
+    let tree = analysis.tree(side);
+    let Some(arguments) = call.and_then(|call| tree.arguments(call)) else { return String::new() };
+    let text = |id| tree.trace().text(id);
+    format!("{} {}", text(arguments.dims), text(arguments.types)).trim().to_owned()
+}
+
+/// Whether the busy time is that of the host.
+pub(super) fn is_host(analysis: &Analysis) -> bool {
+    match analysis.measure() {
+        Measure::GpuTime => false,
+        Measure::HostSelfTime => true,
+    }
+}

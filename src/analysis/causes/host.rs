@@ -1,0 +1,210 @@
+//! Idle rows of one kind → the calls that are to blame: rolled up, so that the loader is named and
+//! not its `div`, `cat` and `copy_`.
+//!
+//! Each place has the idle time that is its own, and with all below it a sum. From the root down:
+//!
+//! ```text
+//! the sum holds less than 4/5 of the differences below, which cancel   go on with each part
+//! one call below holds 4/5 of the sum; of a plain frame, three do      go on with each part
+//! else: the call does it itself, or many calls below it do             the cause stands here
+//! ```
+
+use super::places::{PlaceId, Places};
+use super::scale::Scale;
+use crate::analysis::{IdleKind, IdleRow, Part};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+use std::collections::BTreeMap;
+
+/// Idle time that belongs together.
+#[derive(Debug)]
+pub(super) struct IdlePart {
+    pub(super) place: Option<PlaceId>,
+    pub(super) time: PerSide<Nanos>,
+    pub(super) count: PerSide<u64>,
+    /// The calls whose own time it is, with candidate − baseline, the largest first.
+    pub(super) owners: Vec<(String, i128)>,
+    /// For what is not common, the call of each side with the most time.
+    pub(super) instead: PerSide<Option<String>>,
+}
+
+impl IdlePart {
+    fn at(place: Option<PlaceId>, time: PerSide<Nanos>, count: PerSide<u64>) -> IdlePart {
+        IdlePart { place, time, count, owners: Vec::new(), instead: PerSide::default() }
+    }
+}
+
+/// What stands at a place, and below it.
+#[derive(Debug, Clone, Default)]
+struct Amount {
+    own: PerSide<Nanos>,
+    own_count: PerSide<u64>,
+    time: PerSide<Nanos>,
+    count: PerSide<u64>,
+    /// Sum of the distances of all places at and below.
+    gross: i128,
+    children: Vec<PlaceId>,
+}
+
+/// Divides the idle time of one kind among causes; nothing is left over.
+pub(super) fn roll_up(
+    idle: &[IdleRow],
+    kind: IdleKind,
+    places: &mut Places<'_>,
+    scale: Scale,
+) -> Vec<IdlePart> {
+    let rows = || idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
+    let mut nobody = IdlePart::at(None, PerSide::default(), PerSide::default());
+    let mut owned = Vec::new();
+    for row in rows() {
+        match row.owner {
+            Some(owner) => owned.push((places.of(owner), row)),
+            None => add(&mut nobody.time, &mut nobody.count, row.time, row.count),
+        }
+    }
+    let amounts = amounts(&owned, places, scale);
+    let mut parts = divide(&amounts, places, scale);
+    name_owners(&mut parts, &owned, places, scale);
+    parts.push(nobody);
+    parts.retain(|part| scale.difference(part.time) != 0);
+    parts
+}
+
+fn add(
+    time: &mut PerSide<Nanos>,
+    count: &mut PerSide<u64>,
+    more: PerSide<Nanos>,
+    times: PerSide<u64>,
+) {
+    for side in Side::BOTH {
+        time[side] += more[side];
+        count[side] += times[side];
+    }
+}
+
+/// Own times, and sums over all places below.
+fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
+    let mut amounts = vec![Amount::default(); places.all().len()];
+    for &(place, row) in owned {
+        let amount = &mut amounts[place.index()];
+        add(&mut amount.own, &mut amount.own_count, row.time, row.count);
+    }
+    for at in (0..amounts.len()).rev() {
+        let own = amounts[at].clone();
+        let amount = &mut amounts[at];
+        add(&mut amount.time, &mut amount.count, own.own, own.own_count);
+        amount.gross += scale.difference(own.own).abs();
+        let (time, count, gross) = (amount.time, amount.count, amount.gross);
+        if let Some(above) = places.all()[at].above {
+            let above = &mut amounts[above.index()];
+            add(&mut above.time, &mut above.count, time, count);
+            above.gross += gross;
+            above.children.push(PlaceId(at as u32));
+        }
+    }
+    amounts
+}
+
+fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart> {
+    let roots = (0..amounts.len()).filter(|&at| places.all()[at].above.is_none());
+    let mut open: Vec<usize> = roots.collect();
+    let mut parts = Vec::new();
+    while let Some(at) = open.pop() {
+        let amount = &amounts[at];
+        let place = Some(PlaceId(at as u32));
+        let is_call = places.all()[at].above.is_some();
+        if is_call && is_to_blame(amount, amounts, few(places, at), scale) {
+            parts.push(IdlePart::at(place, amount.time, amount.count));
+            continue;
+        }
+        parts.push(IdlePart::at(place, amount.own, amount.own_count));
+        open.extend(amount.children.iter().map(|child| child.index()));
+    }
+    parts
+}
+
+/// How many calls below are looked at one by one rather than together: a plain frame says less about
+/// what is done than what it calls.
+fn few(places: &Places<'_>, at: usize) -> usize {
+    let place = &places.all()[at];
+    match place.kind {
+        Some(CallKind::Frame) if !places.is_module(place.node) => 3,
+        Some(
+            CallKind::Frame
+            | CallKind::Op
+            | CallKind::Runtime
+            | CallKind::Gpu
+            | CallKind::Thread
+            | CallKind::Unlinked,
+        )
+        | None => 1,
+    }
+}
+
+/// Tells for each part whose own time it is.
+fn name_owners(
+    parts: &mut [IdlePart],
+    owned: &[(PlaceId, &IdleRow)],
+    places: &Places<'_>,
+    scale: Scale,
+) {
+    let mut part_of = vec![None; places.all().len()];
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(place) = part.place {
+            part_of[place.index()] = Some(at);
+        }
+    }
+    for at in 0..part_of.len() {
+        if part_of[at].is_none() {
+            part_of[at] = places.all()[at].above.and_then(|above| part_of[above.index()]);
+        }
+    }
+    let mut sums: BTreeMap<(usize, String), i128> = BTreeMap::new();
+    let mut alone: BTreeMap<(usize, Side, String), Nanos> = BTreeMap::new();
+    for (place, row) in owned {
+        if let (Some(part), Some(owner)) = (part_of[place.index()], row.owner) {
+            let outermost = match places.all()[place.index()].is_common {
+                true => PerSide::default(),
+                false => places.outermost(owner),
+            };
+            for side in Side::BOTH {
+                if let Some(name) = &outermost[side] {
+                    *alone.entry((part, side, name.clone())).or_default() += row.time[side];
+                }
+            }
+            let name = places.owner_name(owner);
+            *sums.entry((part, name)).or_default() += scale.difference(row.time);
+        }
+    }
+    for ((part, name), difference) in sums.into_iter().filter(|(_, difference)| *difference != 0) {
+        parts[part].owners.push((name, difference));
+    }
+    let mut most: BTreeMap<(usize, Side), Nanos> = BTreeMap::new();
+    for ((part, side, name), time) in alone {
+        let most = most.entry((part, side)).or_insert(Nanos(-1));
+        if time > *most {
+            *most = time;
+            parts[part].instead[side] = Some(name);
+        }
+    }
+    for part in parts {
+        part.owners.sort_by_key(|(_, difference)| std::cmp::Reverse(difference.abs()));
+    }
+}
+
+/// Whether the cause stands here: the difference below is coherent, and no few calls below hold it.
+fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
+    let sum = scale.difference(amount.time);
+    if 5 * sum.abs() < 4 * amount.gross {
+        return false;
+    }
+    let along = |time| scale.difference(time) * sum.signum();
+    if 5 * along(amount.own) >= sum.abs() {
+        return true;
+    }
+    let mut below: Vec<i128> =
+        amount.children.iter().map(|child| along(amounts[child.index()].time)).collect();
+    below.sort_unstable_by_key(|&share| std::cmp::Reverse(share));
+    5 * below.iter().take(few).sum::<i128>() < 4 * sum.abs()
+}

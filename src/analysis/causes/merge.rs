@@ -1,0 +1,71 @@
+//! Many small idle causes of one kind → one: module calls on a slower host are one thing.
+
+use super::cause::{Cause, signed_ms, total};
+use super::reason::Reason;
+use super::scale::Scale;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// How many small ones are many.
+const MANY: usize = 3;
+
+/// The reasons whose small causes are one, from which share of all differences on a cause stands
+/// alone, and what they are called together. Launches wait everywhere for one reason.
+const MERGED: [(Reason, f64, &str); 5] = [
+    (Reason::Host, 0.04, "host work between launches"),
+    (Reason::Sync, 0.04, "waiting for the GPU"),
+    (Reason::Latency, 0.15, "launches"),
+    (Reason::Queue, 0.15, "queued work"),
+    (Reason::Tail, 0.04, "after the last GPU event"),
+];
+
+/// Merges the small causes of each kind of idle time, where they are many.
+pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
+    let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
+    let all: f64 = causes.iter().map(size).sum();
+    for (reason, share, name) in MERGED {
+        // Busy time of the host has arguments; only idle time is merged.
+        let is_small = |cause: &Cause| {
+            cause.reason == reason
+                && size(cause) < share * all
+                && cause.kernels.baseline.is_empty()
+                && cause.kernels.candidate.is_empty()
+        };
+        if causes.iter().filter(|cause| is_small(cause)).count() < MANY {
+            continue;
+        }
+        let (small, others): (Vec<Cause>, Vec<Cause>) = causes.drain(..).partition(is_small);
+        *causes = others;
+        if scale.difference(total(&small)) != 0 {
+            causes.push(one_of(reason, name, &small, scale));
+        }
+    }
+}
+
+fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
+    let count = PerSide::from_fn(|side: Side| small.iter().map(|cause| cause.count[side]).sum());
+    let mut largest: Vec<&Cause> = small.iter().collect();
+    largest.sort_by_key(|cause| {
+        (std::cmp::Reverse(scale.difference(cause.time).abs()), cause.place.clone(), cause.node)
+    });
+    let told: Vec<String> = largest
+        .iter()
+        .take(3)
+        .map(|cause| {
+            let difference = scale.round(scale.difference(cause.time));
+            format!("{} {}", cause.place, signed_ms(difference))
+        })
+        .collect();
+    Cause {
+        reason,
+        place: name.to_owned(),
+        module: String::new(),
+        arguments: PerSide::default(),
+        node: None,
+        time: total(small),
+        count,
+        difference: Nanos::ZERO,
+        evidence: format!("{} places: {}, …", small.len(), told.join(", ")),
+        kernels: PerSide::default(),
+    }
+}

@@ -1,0 +1,128 @@
+//! [`Wall`](super::Wall) → [`Causes`]: the difference of the wall time as a list that adds up.
+//!
+//! ```text
+//! busy time of rows   ─ op, module class, shapes ─┐
+//! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
+//! before the window   ────────────────────────────┘
+//! ```
+//! Every nanosecond of both windows is in exactly one part; a part that differs is a cause. So the
+//! causes add up to the difference of the walls, per step, exactly; without `before_window` they add
+//! up to that of the steps' own walls.
+
+mod cause;
+mod clock;
+mod evidence;
+mod gpu;
+mod host;
+mod kernel_words;
+mod merge;
+mod places;
+mod reason;
+mod scale;
+
+pub use cause::Cause;
+pub use reason::Reason;
+
+use super::{Analysis, IdleKind, Wall};
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use places::Places;
+use scale::Scale;
+
+/// Why the wall time differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Causes {
+    steps: PerSide<u64>,
+    list: Vec<Cause>,
+}
+
+impl Causes {
+    pub(super) fn of(analysis: &Analysis) -> Causes {
+        let wall = analysis.wall();
+        let steps = PerSide::from_fn(|side| wall.totals(side).steps.max(1));
+        let scale = Scale { steps };
+        let mut list: Vec<Cause> = gpu::parts(analysis)
+            .iter()
+            .map(|part| evidence::of_part(analysis, part, scale))
+            .collect();
+        list.retain(|cause| scale.difference(cause.time) != 0);
+        clock::merge(&mut list, scale);
+        list.extend(idle_causes(analysis, wall, scale));
+        list.extend(before_window(wall, scale));
+        merge::small_ones(&mut list, scale);
+        list.sort_by(|a, b| {
+            let size = |cause: &Cause| std::cmp::Reverse(scale.difference(cause.time).abs());
+            let name = |cause: &Cause| (cause.reason, cause.place.clone(), cause.module.clone());
+            size(a).cmp(&size(b)).then_with(|| name(a).cmp(&name(b))).then(a.node.cmp(&b.node))
+        });
+        let exact: Vec<i128> = list.iter().map(|cause| scale.difference(cause.time)).collect();
+        for (cause, difference) in list.iter_mut().zip(scale.round_all(&exact)) {
+            cause.difference = difference;
+        }
+        Causes { steps, list }
+    }
+
+    /// All causes, the largest first.
+    pub fn list(&self) -> &[Cause] {
+        &self.list
+    }
+
+    /// Number of steps of each side; 1 where the windows are compared as a whole.
+    pub fn steps(&self) -> PerSide<u64> {
+        self.steps
+    }
+
+    /// What the causes add up to: candidate − baseline of the walls, per step.
+    pub fn difference(&self) -> Nanos {
+        self.list.iter().map(|cause| cause.difference).sum()
+    }
+
+    /// The causes that a person should read: as many of the largest as hold nine tenths of all
+    /// differences, at least three and at most seven.
+    pub fn leading(&self) -> &[Cause] {
+        let gross =
+            |list: &[Cause]| -> i64 { list.iter().map(|cause| cause.difference.0.abs()).sum() };
+        let all = gross(&self.list);
+        let enough = (0..=self.list.len()).find(|&n| 10 * gross(&self.list[..n]) >= 9 * all);
+        &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
+    }
+
+    /// Whether the causes add up to the difference of the walls, exactly.
+    pub fn is_exact(&self, wall: &Wall) -> bool {
+        let scale = Scale { steps: self.steps };
+        let walls = PerSide::from_fn(|side| wall.totals(side).wall);
+        let sum: i128 = self.list.iter().map(|cause| scale.difference(cause.time)).sum();
+        sum == scale.difference(walls) && self.difference() == scale.round(sum)
+    }
+}
+
+/// The idle time, kind by kind.
+fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
+    let mut places = Places::new(analysis);
+    let mut causes = Vec::new();
+    for kind in IdleKind::ALL {
+        for part in host::roll_up(wall.idle(), kind, &mut places, scale) {
+            let place = part.place.map(|place| &places.all()[place.index()]);
+            let above = place.and_then(|place| place.above);
+            let above = above.map(|above| places.all()[above.index()].node);
+            causes.push(evidence::of_idle(analysis, kind, (place, above), &part, scale));
+        }
+    }
+    causes
+}
+
+fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
+    let time = PerSide::from_fn(|side| wall.totals(side).before);
+    (scale.difference(time) != 0).then(|| Cause {
+        reason: Reason::BeforeWindow,
+        place: "(launched before the window)".to_owned(),
+        module: String::new(),
+        arguments: PerSide::default(),
+        node: None,
+        time,
+        count: PerSide::default(),
+        difference: Nanos::ZERO,
+        evidence: "work that was launched before the first step ran in the window; it is no part of the steps".to_owned(),
+        kernels: PerSide::default(),
+    })
+}

@@ -1,0 +1,272 @@
+//! Nodes of the merged tree → places: instances, layers and steps of one call path are one place.
+//!
+//! ```text
+//! train.py: step                      train.py: step
+//! ├── nn.Module: Block_0              └── nn.Module: Block
+//! │   └── aten::mm                        ├── aten::mm
+//! └── nn.Module: Block_1                  └── (one-sided)
+//!     ├── aten::mm
+//!     └── >> trace1: aten::add
+//! ```
+//! What has no common node of its own stands at one place below the common node above it, whichever
+//! side it is of: what one side does instead of the other is one thing. A renamed pair is a place of
+//! its own.
+
+use crate::analysis::Analysis;
+use crate::diff::{MergedId, MergedNode};
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, ModuleName};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// A place: dense, from 0; the one above has the smaller number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct PlaceId(pub(super) u32);
+
+impl PlaceId {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What makes two nodes below one place the same place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Thread(MergedId),
+    /// The names of both sides: aliases and launches have two.
+    Call(CallKind, String, String),
+    Renamed(String, String),
+    OneSided,
+}
+
+/// One place.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The place above.
+    pub(super) above: Option<PlaceId>,
+    /// The first node that was met there.
+    pub(super) node: MergedId,
+    /// What calls stand there; `None` for what is not common.
+    pub(super) kind: Option<CallKind>,
+    /// Whether it stands for a call that both traces have.
+    pub(super) is_common: bool,
+}
+
+/// The places of the nodes that were asked for.
+pub(super) struct Places<'a> {
+    analysis: &'a Analysis,
+    places: Vec<Place>,
+    ids: FxHashMap<(Option<PlaceId>, Key), PlaceId>,
+    of_nodes: FxHashMap<MergedId, PlaceId>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Self {
+        Places {
+            analysis,
+            places: Vec::new(),
+            ids: FxHashMap::default(),
+            of_nodes: FxHashMap::default(),
+        }
+    }
+
+    /// All places; those above stand before those below.
+    pub(super) fn all(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Whether a module's call stands at a node.
+    pub(super) fn is_module(&self, node: MergedId) -> bool {
+        let node = self.analysis.diff().merged().node(node);
+        Side::BOTH.iter().any(|&side| {
+            node.call(side).is_some_and(|call| self.analysis.tree(side).is_module(call))
+        })
+    }
+
+    /// Name of who has idle time: a launch says less than the call that makes it.
+    pub(super) fn owner_name(&self, node: MergedId) -> String {
+        self.analysis.plain_owner_name(node)
+    }
+
+    /// The outermost call at or above a node that is not common, on each side that has one.
+    pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<String>> {
+        let diff = self.analysis.diff();
+        let alone = PerSide::from_fn(|side| {
+            let call = diff.merged().node(node).call(side)?;
+            Some(diff.plain_name(side, self.analysis.outermost_alone(side, call)?).into_owned())
+        });
+        alone
+    }
+
+    /// The place of a node.
+    pub(super) fn of(&mut self, node: MergedId) -> PlaceId {
+        let mut path = vec![];
+        let mut next = Some(node);
+        while let Some(at) = next.filter(|at| !self.of_nodes.contains_key(at)) {
+            path.push(at);
+            next = self.analysis.common_above(at);
+        }
+        let mut above = next.map(|at| self.of_nodes[&at]);
+        for &at in path.iter().rev() {
+            let place = self.enter(at, above);
+            self.of_nodes.insert(at, place);
+            above = Some(place);
+        }
+        self.of_nodes[&node]
+    }
+
+    fn enter(&mut self, node: MergedId, above: Option<PlaceId>) -> PlaceId {
+        let key = self.key(node);
+        let kind = match key {
+            Key::Call(kind, ..) => Some(kind),
+            Key::Thread(_) => Some(CallKind::Thread),
+            Key::Renamed(..) | Key::OneSided => None,
+        };
+        let places = &mut self.places;
+        *self.ids.entry((above, key)).or_insert_with(|| {
+            places.push(Place { above, node, kind, is_common: kind.is_some() });
+            PlaceId(places.len() as u32 - 1)
+        })
+    }
+
+    fn key(&self, id: MergedId) -> Key {
+        let diff = self.analysis.diff();
+        let plain = |side: Side, call: CallId| diff.plain_name(side, call).into_owned();
+        match diff.merged().node(id) {
+            MergedNode::Both(a, b) if diff.relation(Side::Baseline, a).is_common() => {
+                match diff.tree(Side::Baseline).kind(a) {
+                    CallKind::Thread | CallKind::Unlinked => Key::Thread(id),
+                    kind @ (CallKind::Frame | CallKind::Op | CallKind::Runtime | CallKind::Gpu) => {
+                        Key::Call(kind, plain(Side::Baseline, a), plain(Side::Candidate, b))
+                    }
+                }
+            }
+            MergedNode::Both(..) | MergedNode::Only(..) => match self.analysis.renamed(id) {
+                Some((a, b)) => Key::Renamed(plain(Side::Baseline, a), plain(Side::Candidate, b)),
+                None => Key::OneSided,
+            },
+        }
+    }
+}
+
+impl Analysis {
+    /// The nearest node above that both traces have, and on both sides: it does not depend on which
+    /// trace comes first.
+    pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
+        let diff = self.diff();
+        let merged = diff.merged();
+        let common = |side: Side, call: CallId| {
+            let above = diff.tree(side).ancestors(call);
+            above.filter(move |&above| diff.relation(side, above).is_common())
+        };
+        let found = match merged.node(node) {
+            MergedNode::Only(side, call) => common(side, call).next().map(|above| (side, above)),
+            MergedNode::Both(a, b) => {
+                let holds_both = |&above: &CallId| {
+                    let partner = diff.partner(Side::Baseline, above);
+                    partner.is_some_and(|partner| diff.tree(Side::Candidate).is_below(b, partner))
+                };
+                common(Side::Baseline, a).find(holds_both).map(|above| (Side::Baseline, above))
+            }
+        };
+        found.map(|(side, call)| merged.of(side, call))
+    }
+
+    /// The outermost call at or above one that has no common node in between; `None` where the call
+    /// itself is common.
+    fn outermost_alone(&self, side: Side, call: CallId) -> Option<CallId> {
+        let path = std::iter::once(call).chain(self.tree(side).ancestors(call));
+        path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
+    }
+
+    /// The renamed pair that a node which is not common is, or stands below on its side.
+    fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
+        let (diff, merged) = (self.diff(), self.diff().merged());
+        let node = merged.node(id);
+        let outermost = |side: Side| {
+            let alone = self.outermost_alone(side, node.call(side)?)?;
+            Some(merged.of(side, alone))
+        };
+        let pair = match (outermost(Side::Baseline), outermost(Side::Candidate)) {
+            (Some(a), Some(b)) if a == b => merged.node(a),
+            (Some(one), None) | (None, Some(one)) => merged.node(one),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        match pair {
+            MergedNode::Only(..) => None,
+            MergedNode::Both(a, b) => {
+                let is_outermost = |side, call| self.outermost_alone(side, call) == Some(call);
+                (diff.partner(Side::Baseline, a) == Some(b)
+                    && is_outermost(Side::Baseline, a)
+                    && is_outermost(Side::Candidate, b))
+                .then_some((a, b))
+            }
+        }
+    }
+    /// Name of a node without what differs between instances: module classes, no line numbers;
+    /// `thread` for a thread.
+    pub(super) fn plain_node_name(&self, id: MergedId) -> String {
+        let node = self.diff().merged().node(id);
+        let name = |side: Side| node.call(side).map(|call| self.diff().plain_name(side, call));
+        let is_thread = Side::BOTH.iter().any(|&side| {
+            node.call(side).is_some_and(|call| self.tree(side).kind(call) == CallKind::Thread)
+        });
+        if is_thread {
+            return "thread".to_owned();
+        }
+        match (name(Side::Baseline), name(Side::Candidate)) {
+            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+            (Some(name), _) | (None, Some(name)) => without_module_prefix(name),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Like [`Analysis::plain_node_name`]; of a runtime call with the call that makes it, and for a
+    /// thread the time between its calls.
+    pub(super) fn plain_owner_name(&self, id: MergedId) -> String {
+        let merged = self.diff().merged();
+        let kind = |id: MergedId| {
+            let node = merged.node(id);
+            let call = |side: Side| node.call(side).map(|call| self.tree(side).kind(call));
+            call(Side::Baseline).or_else(|| call(Side::Candidate))
+        };
+        let name = self.plain_node_name(id);
+        match (kind(id), merged.parent(id)) {
+            (Some(CallKind::Thread), _) => "(between calls)".to_owned(),
+            (Some(CallKind::Runtime), Some(above)) if kind(above) != Some(CallKind::Thread) => {
+                format!("{name} in {}", self.plain_node_name(above))
+            }
+            (
+                Some(
+                    CallKind::Runtime
+                    | CallKind::Op
+                    | CallKind::Frame
+                    | CallKind::Gpu
+                    | CallKind::Unlinked,
+                )
+                | None,
+                _,
+            ) => name,
+        }
+    }
+
+    /// Class of the innermost module around a node, both where the sides differ; empty where there
+    /// is none.
+    pub(super) fn module_class(&self, id: MergedId) -> String {
+        let node = self.diff().merged().node(id);
+        let class = |side: Side| {
+            let (tree, call) = (self.tree(side), node.call(side)?);
+            let module = tree.module(call)?;
+            Some(ModuleName::class_or_name(tree.name(module)))
+        };
+        match (class(Side::Baseline), class(Side::Candidate)) {
+            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+            (Some(class), _) | (None, Some(class)) => class.to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+fn without_module_prefix(name: Cow<'_, str>) -> String {
+    name.strip_prefix("nn.Module: ").map_or_else(|| name.to_string(), str::to_owned)
+}

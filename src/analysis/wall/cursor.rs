@@ -1,0 +1,89 @@
+//! The calls of one host thread, and spans of time in order → the innermost call at each moment.
+//!
+//! ```text
+//! ├─ a ───────────────┤
+//!     ├─ b ───┤
+//!      ├c┤
+//!  a   b c b    a        (between calls)
+//! ```
+//! The cursor keeps the stack of open calls and only moves forward, so that all spans of a trace
+//! together cost one walk over its calls.
+
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// The stack of open calls of one thread at one moment.
+#[derive(Debug)]
+pub(super) struct StackCursor<'t> {
+    tree: &'t CallTree,
+    now: Nanos,
+    /// The next call in preorder that has not begun.
+    next: CallId,
+    end: CallId,
+    /// The open calls and when they end; the thread's root is the first and never ends.
+    open: Vec<(CallId, Nanos)>,
+}
+
+impl<'t> StackCursor<'t> {
+    /// Before the first call of the thread whose root this is.
+    pub(super) fn new(tree: &'t CallTree, root: CallId) -> Self {
+        StackCursor {
+            tree,
+            now: Nanos(i64::MIN),
+            next: CallId(root.0 + 1),
+            end: tree.end(root),
+            open: vec![(root, Nanos(i64::MAX))],
+        }
+    }
+
+    /// Tells the innermost call at each moment of `from..until`, in order; the root stands for the
+    /// time between calls. Spans must be asked for in order and must not overlap.
+    pub(super) fn spend(
+        &mut self,
+        from: Nanos,
+        until: Nanos,
+        mut spent: impl FnMut(CallId, Nanos),
+    ) {
+        self.go(from, &mut |_, _| {});
+        self.go(until, &mut spent);
+    }
+
+    fn go(&mut self, until: Nanos, spent: &mut impl FnMut(CallId, Nanos)) {
+        while self.now < until {
+            let Some(&(call, end)) = self.open.last() else { return };
+            let next = self.next_call();
+            let begins = next.map_or(Nanos(i64::MAX), |(_, start)| start);
+            let stop = end.min(begins).min(until);
+            if stop > self.now {
+                spent(call, stop - self.now);
+                self.now = stop;
+            }
+            match next.filter(|&(_, start)| start <= self.now) {
+                Some((next, _)) => self.enter(next),
+                None if end <= self.now && self.open.len() > 1 => drop(self.open.pop()),
+                None => {}
+            }
+        }
+    }
+
+    /// The next host call and its start; GPU events stand among the calls but take no host time.
+    fn next_call(&mut self) -> Option<(CallId, Nanos)> {
+        while self.next < self.end && self.tree.kind(self.next) == CallKind::Gpu {
+            self.next.0 += 1;
+        }
+        let event = (self.next < self.end).then(|| self.tree.event(self.next)).flatten()?;
+        Some((self.next, self.tree.trace().start(event)))
+    }
+
+    /// Opens a call; what it does not stand below is over, whatever its recorded end.
+    fn enter(&mut self, call: CallId) {
+        let parent = self.tree.parent(call);
+        while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {
+            self.open.pop();
+        }
+        let cut = self.open.last().map_or(Nanos(i64::MAX), |&(_, end)| end);
+        let end = self.tree.event(call).map_or(cut, |event| self.tree.trace().end(event));
+        self.open.push((call, end.min(cut)));
+        self.next.0 += 1;
+    }
+}

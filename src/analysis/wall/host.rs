@@ -1,0 +1,96 @@
+//! A trace without GPU events → who has each moment of the window: the innermost op, else the host.
+//!
+//! ```text
+//! main       ├─ op a ────┤      ├─ op c ─┤
+//! autograd            ├─ op b ─┤
+//!            └─ busy: a ─┘└ b ─┘└busy: c─┘
+//! ```
+//! The time of an op on two threads counts once: for the outermost op that covered the moment first.
+//! Time outside of all ops is the host's, call by call on the thread of the op that follows.
+
+use super::sweep::{Cursors, Idle, IdleKind, Ledger, Occupied, Part};
+use super::window::Window;
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// The ops that stand below no other op, by start.
+pub(super) fn outermost_ops(tree: &CallTree) -> Vec<Occupied> {
+    let mut ops = Vec::new();
+    let mut next = 0;
+    while next < tree.len() as u32 {
+        let call = CallId(next);
+        next += 1;
+        if tree.kind(call) == CallKind::Op {
+            next = tree.end(call).0;
+            let event = tree.event(call).expect("ops are events");
+            let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+            ops.push(Occupied { call, start, end, part: Part::Window });
+        }
+    }
+    ops.sort_by_key(|op| (op.start, op.end, op.call));
+    ops
+}
+
+/// Tells every moment of the window to the ledger.
+pub(super) fn sweep<L: Ledger>(tree: &CallTree, window: Window, ledger: &mut L) {
+    let mut walk = Walk { tree, cursors: Cursors::new(tree), ledger, gap: 0 };
+    let mut reached = window.start;
+    let mut last = None;
+    for op in outermost_ops(tree).iter().take_while(|op| op.start < window.end) {
+        let (start, end) = window.clip(op.start, op.end);
+        if start > reached {
+            walk.gap(reached, start, Some(op.call), IdleKind::Host);
+            reached = start;
+        }
+        if end > reached {
+            walk.covered(reached, end, op.call);
+            reached = end;
+        }
+        last = Some(op.call);
+    }
+    if window.end > reached {
+        walk.gap(reached, window.end, last, IdleKind::Tail);
+    }
+}
+
+struct Walk<'t, 'l, L> {
+    tree: &'t CallTree,
+    cursors: Cursors<'t>,
+    ledger: &'l mut L,
+    gap: u32,
+}
+
+impl<L: Ledger> Walk<'_, '_, L> {
+    /// A gap on the thread of an op; of nobody where there is no op.
+    fn gap(&mut self, from: Nanos, until: Nanos, op: Option<CallId>, kind: IdleKind) {
+        self.gap += 1;
+        let gap = self.gap;
+        let ledger = &mut *self.ledger;
+        match op.and_then(|op| self.cursors.of_call(self.tree, op)) {
+            Some(cursor) => {
+                cursor.spend(from, until, |call, time| {
+                    ledger.idle(idle(kind, gap, Some(call), time));
+                });
+            }
+            None => ledger.idle(idle(kind, gap, None, until - from)),
+        }
+    }
+
+    fn covered(&mut self, from: Nanos, until: Nanos, op: CallId) {
+        let (tree, gap) = (self.tree, self.gap);
+        let ledger = &mut *self.ledger;
+        let Some(cursor) = self.cursors.of_call(tree, op) else { return };
+        cursor.spend(from, until, |call, time| {
+            let mut calls = std::iter::once(call).chain(tree.ancestors(call));
+            match calls.find(|&above| tree.kind(above) == CallKind::Op) {
+                Some(op) => ledger.busy(op, Part::Window, time),
+                // Two clocks that disagree by less than the timer's noise end an op early.
+                None => ledger.idle(idle(IdleKind::Host, gap, Some(call), time)),
+            }
+        });
+    }
+}
+
+fn idle(kind: IdleKind, gap: u32, owner: Option<CallId>, time: Nanos) -> Idle {
+    Idle { kind, part: Part::Window, owner, gap, time, before: None }
+}

@@ -1,0 +1,193 @@
+//! [`Analysis`] → [`Wall`]: wall = busy + idle, to the nanosecond, and an owner for both.
+//!
+//! A moment of the window is *busy* where an accounted event ran; it belongs to the row of the event
+//! that covered it first. All other moments are *idle* and belong to an [`IdleRow`]: `sweep.rs` has
+//! the rule.
+//!
+//! **Several devices and streams.** The wall is of the process: a moment is busy when any device of
+//! it runs anything, on any stream. A gap is a moment in which all of them wait, and belongs to the
+//! event, of whichever device, that ends it. Where two devices run at the same time the moment counts
+//! once, for the event that came first.
+//!
+//! **Clock skew.** A GPU event that starts before its launch leaves the whole gap to the host and
+//! nothing to the latency; the note `GPU_BEFORE_LAUNCH` counts them.
+//!
+//! **Traces without GPU events** account the time of the host: busy is the time in ops (`host.rs`).
+
+mod cursor;
+mod host;
+mod rows;
+mod sweep;
+mod window;
+
+pub use rows::IdleRow;
+pub use sweep::{IdleKind, Part};
+pub use window::{WallBasis, Window};
+
+use super::Analysis;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Notes};
+use rows::Collector;
+use sweep::{Occupied, Sweep};
+
+/// The account of the wall time of both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wall {
+    basis: WallBasis,
+    windows: PerSide<Window>,
+    busy: Vec<PerSide<Nanos>>,
+    busy_before: Vec<PerSide<Nanos>>,
+    idle: Vec<IdleRow>,
+    notes: Notes,
+}
+
+/// What the wall time of one side comes to. All are sums over the whole window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WallTotals {
+    /// Length of the window; busy + idle + before.
+    pub wall: Nanos,
+    /// Time in which work of the window ran.
+    pub busy: Nanos,
+    /// Time in which nothing ran before work of the window.
+    pub idle: Nanos,
+    /// Time that work which was launched before the window took, and the gaps before it.
+    pub before: Nanos,
+    /// Number of steps; 1 where the window is looked at as a whole.
+    pub steps: u64,
+}
+
+impl WallTotals {
+    /// Wall time of the window's own work: busy + idle.
+    pub fn own(&self) -> Nanos {
+        self.busy + self.idle
+    }
+
+    /// Own wall time of a step in ms.
+    pub fn step_ms(&self) -> f64 {
+        self.per_step_ms(self.own())
+    }
+
+    /// A sum over the window as a mean of its steps, in ms.
+    pub fn per_step_ms(&self, sum: Nanos) -> f64 {
+        sum.as_millis() / self.steps.max(1) as f64
+    }
+
+    /// Share of the own wall time in which the device was idle; `None` for an empty window.
+    pub fn idle_share(&self) -> Option<f64> {
+        (self.own() > Nanos::ZERO).then(|| self.idle.0 as f64 / self.own().0 as f64)
+    }
+}
+
+impl Wall {
+    pub(super) fn of(analysis: &Analysis) -> Wall {
+        let basis = window::basis(analysis);
+        let windows = window::windows(analysis, basis);
+        let mut collector = Collector::new(analysis);
+        let mut skewed = 0;
+        for side in Side::BOTH {
+            collector.turn_to(side);
+            match analysis.measure() {
+                Measure::GpuTime => {
+                    let events = occupied(analysis, side, windows[side], basis);
+                    let tree = analysis.tree(side);
+                    skewed += Sweep::new(tree, windows[side], &mut collector).run(&events);
+                }
+                Measure::HostSelfTime => {
+                    host::sweep(analysis.tree(side), windows[side], &mut collector);
+                }
+            }
+        }
+        let mut notes = Notes::default();
+        notes.add(
+            "GPU_BEFORE_LAUNCH",
+            skewed,
+            "the clocks of host and GPU disagree: host time may be too long, and latency too short",
+            || format!("{skewed} GPU events that end a gap start before their launch does"),
+        );
+        let idle = collector.rows();
+        let (busy, busy_before) = (collector.busy, collector.busy_before);
+        Wall { basis, windows, busy, busy_before, idle, notes }
+    }
+
+    /// What the windows are made of.
+    pub fn basis(&self) -> WallBasis {
+        self.basis
+    }
+
+    /// The window of each side.
+    pub fn windows(&self) -> PerSide<Window> {
+        self.windows
+    }
+
+    /// Busy time of each row of the account, by its position: the moments that its events covered
+    /// first, of work launched in the window.
+    pub fn busy(&self) -> &[PerSide<Nanos>] {
+        &self.busy
+    }
+
+    /// Like [`Wall::busy`], of work launched before the window.
+    pub fn busy_before(&self) -> &[PerSide<Nanos>] {
+        &self.busy_before
+    }
+
+    /// The idle time, by owner and kind, in the order of the merged tree.
+    pub fn idle(&self) -> &[IdleRow] {
+        &self.idle
+    }
+
+    /// What was odd about the clocks.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The sums of a side.
+    pub fn totals(&self, side: Side) -> WallTotals {
+        let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
+        WallTotals {
+            wall: self.windows[side].wall(),
+            busy: sum(&self.busy),
+            idle: self.idle_of(side, Part::Window),
+            before: sum(&self.busy_before) + self.idle_of(side, Part::Before),
+            steps: self.windows[side].steps,
+        }
+    }
+
+    /// Idle time of one kind before work of the window.
+    pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
+        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
+        rows.map(|row| row.time[side]).sum()
+    }
+
+    /// Whether busy and idle add up to the wall of both sides, exactly.
+    pub fn is_exact(&self) -> bool {
+        Side::BOTH.iter().all(|&side| {
+            let totals = self.totals(side);
+            totals.own() + totals.before == totals.wall
+        })
+    }
+
+    fn idle_of(&self, side: Side, part: Part) -> Nanos {
+        self.idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
+    }
+}
+
+/// The accounted events of a side by start.
+fn occupied(analysis: &Analysis, side: Side, window: Window, basis: WallBasis) -> Vec<Occupied> {
+    let (tree, mut calls) = (analysis.tree(side), analysis.accounted_calls(side).to_vec());
+    let trace = tree.trace();
+    let span = |call| {
+        let event = tree.event(call).expect("accounted calls are events");
+        (trace.start(event), trace.end(event))
+    };
+    calls.sort_by_key(|&call| (span(call), call));
+    let before = window::launched_before(analysis, side, window, basis, &calls);
+    calls
+        .into_iter()
+        .zip(before)
+        .map(|(call, before)| {
+            let (start, end) = span(call);
+            Occupied { call, start, end, part: if before { Part::Before } else { Part::Window } }
+        })
+        .collect()
+}

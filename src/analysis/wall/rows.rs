@@ -1,0 +1,165 @@
+//! The pieces of gaps of both sides → idle rows: one for each owner, kind and step.
+
+use super::sweep::{Idle, IdleKind, Ledger, Part};
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+
+/// Time in which the device was idle, of one owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleRow {
+    /// Why the device was idle.
+    pub kind: IdleKind,
+    /// Whether the work that ended the gaps was launched in the window.
+    pub part: Part,
+    /// The innermost call that the time belongs to, as a node of both trees; the root of a thread for
+    /// the time between calls, `None` where nobody is known.
+    pub owner: Option<MergedId>,
+    /// The owner, or the nearest node above it that both traces have; `None` where there is none.
+    pub lowest_common: Option<MergedId>,
+    /// The step that the owner is in, by position; of the baseline where it is in one there.
+    pub step: Option<StepId>,
+    /// How long.
+    pub time: PerSide<Nanos>,
+    /// In how many gaps.
+    pub count: PerSide<u64>,
+    /// For `sync`: the GPU event that ran last before the longest gap, which was waited for.
+    pub waited_for: PerSide<Option<CallId>>,
+}
+
+impl IdleRow {
+    /// Candidate − baseline.
+    pub fn difference(&self) -> Nanos {
+        self.time.difference()
+    }
+}
+
+/// What pieces of one row share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    kind: IdleKind,
+    part: Part,
+    owner: Option<MergedId>,
+}
+
+/// Collects what the sweeps of both sides tell.
+pub(super) struct Collector<'a> {
+    analysis: &'a Analysis,
+    side: Side,
+    /// Busy time of each row of the account, by part.
+    pub(super) busy: Vec<PerSide<Nanos>>,
+    pub(super) busy_before: Vec<PerSide<Nanos>>,
+    rows: Vec<IdleRow>,
+    ids: FxHashMap<Key, usize>,
+    /// For each row the last gap that was counted, and the longest piece.
+    last_gap: Vec<u32>,
+    longest: Vec<PerSide<Nanos>>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Self {
+        let rows = analysis.rows().len();
+        Collector {
+            analysis,
+            side: Side::Baseline,
+            busy: vec![PerSide::default(); rows],
+            busy_before: vec![PerSide::default(); rows],
+            rows: Vec::new(),
+            ids: FxHashMap::default(),
+            last_gap: Vec::new(),
+            longest: Vec::new(),
+        }
+    }
+
+    /// What follows is of this side.
+    pub(super) fn turn_to(&mut self, side: Side) {
+        self.side = side;
+        self.last_gap.fill(0);
+    }
+
+    /// The rows in the order of the merged tree, then by kind and part; those without owner last.
+    pub(super) fn rows(&mut self) -> Vec<IdleRow> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by_key(|row| (row.owner.is_none(), row.owner, row.kind, row.part));
+        rows
+    }
+
+    fn row(&mut self, piece: &Idle) -> usize {
+        let merged = self.analysis.diff().merged();
+        let owner = piece.owner.map(|call| merged.of(self.side, call));
+        let key = Key { kind: piece.kind, part: piece.part, owner };
+        if let Some(&at) = self.ids.get(&key) {
+            return at;
+        }
+        let common =
+            piece.owner.and_then(|call| self.analysis.diff().lowest_common(self.side, call));
+        self.rows.push(IdleRow {
+            kind: piece.kind,
+            part: piece.part,
+            owner,
+            lowest_common: common.map(|call| merged.of(self.side, call)),
+            step: piece.owner.and_then(|call| self.analysis.steps(self.side).step(call)),
+            time: PerSide::default(),
+            count: PerSide::default(),
+            waited_for: PerSide::default(),
+        });
+        self.last_gap.push(0);
+        self.longest.push(PerSide::default());
+        self.ids.insert(key, self.rows.len() - 1);
+        self.rows.len() - 1
+    }
+}
+
+impl Ledger for Collector<'_> {
+    fn busy(&mut self, event: CallId, part: Part, time: Nanos) {
+        let row = self.analysis.row_index(self.side, event).expect("accounted calls have a row");
+        match part {
+            Part::Window => self.busy[row][self.side] += time,
+            Part::Before => self.busy_before[row][self.side] += time,
+        }
+    }
+
+    fn idle(&mut self, piece: Idle) {
+        let (at, side) = (self.row(&piece), self.side);
+        let row = &mut self.rows[at];
+        row.time[side] += piece.time;
+        if self.last_gap[at] != piece.gap {
+            self.last_gap[at] = piece.gap;
+            row.count[side] += 1;
+        }
+        if piece.kind == IdleKind::Sync && piece.time > self.longest[at][side] {
+            self.longest[at][side] = piece.time;
+            row.waited_for[side] = piece.before;
+        }
+    }
+}
+
+impl Analysis {
+    /// Name of who has the time of an idle row: the call, `a | b` where it was renamed,
+    /// `(between calls)`, or `(launch not in trace)`.
+    pub fn idle_owner_name(&self, row: &IdleRow) -> String {
+        row.owner.map_or_else(|| crate::tree::UNLINKED.to_owned(), |owner| self.node_name(owner))
+    }
+
+    /// Name of a node of both trees: the call, or `a | b` where it was renamed, and
+    /// `(between calls)` for a thread.
+    pub fn node_name(&self, id: MergedId) -> String {
+        let node = self.diff().merged().node(id);
+        let call = |side: Side| node.call(side).map(|call| (side, call));
+        let is_thread =
+            |(side, call): (Side, CallId)| self.tree(side).kind(call) == CallKind::Thread;
+        let name = |(side, call): (Side, CallId)| self.tree(side).name(call);
+        match (call(Side::Baseline), call(Side::Candidate)) {
+            (Some(one), _) | (None, Some(one)) if is_thread(one) => "(between calls)".to_owned(),
+            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
+                format!("{} | {}", name(a), name(b))
+            }
+            (Some(one), _) | (None, Some(one)) => name(one).to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+}

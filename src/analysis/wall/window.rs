@@ -1,0 +1,159 @@
+//! A side's steps and events → the window whose wall time is accounted, and what was launched before.
+//!
+//! ```text
+//! host       ├─ step ──────┤├─ step ──────┤
+//! GPU    ├─ earlier ─┤ ├─ work ─┤ ├─ work ────────┤
+//!            └────────── window ────────────────┘
+//! ```
+//! The window starts with the first step and ends with the last one, or with the last GPU event that
+//! was launched in it, whichever is later: work that runs behind the host is work of the step.
+//! Without steps on both sides it goes from the first accounted event to the last.
+//!
+//! A GPU event was launched *before* the window if its launch says so. Where the launch is not in
+//! the trace, the order of its stream tells: it was launched before if it runs before the first
+//! event of its stream that was launched in the window (of any stream, where its own has none).
+
+use crate::analysis::Analysis;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::{EventId, Nanos, ThreadId};
+use crate::tree::CallId;
+
+/// What the window of a side is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WallBasis {
+    /// The steps of both sides; figures are for each step.
+    Steps,
+    /// All accounted events, where a side has no steps; figures are for the whole window.
+    Events,
+}
+
+/// The time of one side that is accounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// When it starts.
+    pub start: Nanos,
+    /// When it ends, exclusive.
+    pub end: Nanos,
+    /// How many steps it holds; 1 where the whole window is looked at.
+    pub steps: u64,
+    /// The host part of it, in which work counts as launched in the window.
+    host_end: Nanos,
+}
+
+impl Window {
+    /// Its length.
+    pub fn wall(&self) -> Nanos {
+        self.end - self.start
+    }
+
+    /// The part of a span that lies in the window.
+    pub(super) fn clip(&self, start: Nanos, end: Nanos) -> (Nanos, Nanos) {
+        let start = start.clamp(self.start, self.end);
+        (start, end.clamp(start, self.end))
+    }
+}
+
+/// Steps, if both sides have some.
+pub(super) fn basis(analysis: &Analysis) -> WallBasis {
+    match Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
+        true => WallBasis::Steps,
+        false => WallBasis::Events,
+    }
+}
+
+/// The windows of both sides.
+pub(super) fn windows(analysis: &Analysis, basis: WallBasis) -> PerSide<Window> {
+    PerSide::from_fn(|side| match basis {
+        WallBasis::Steps => of_steps(analysis, side),
+        WallBasis::Events => of_events(analysis, side),
+    })
+}
+
+fn of_steps(analysis: &Analysis, side: Side) -> Window {
+    let spans = analysis.steps(side).spans();
+    let start = spans.iter().map(|step| step.start).min().unwrap_or(Nanos::ZERO);
+    let host_end = spans.iter().map(|step| step.end).max().unwrap_or(start);
+    let mut window = Window { start, end: host_end, steps: spans.len() as u64, host_end };
+    if analysis.measure() == Measure::GpuTime {
+        let launched = Launched { analysis, side, window, basis: WallBasis::Steps };
+        let within = analysis.accounted_calls(side).iter();
+        let within = within.filter(|&&call| launched.within(call));
+        window.end = within.map(|&call| event_end(analysis, side, call)).fold(host_end, Nanos::max);
+    }
+    window
+}
+
+fn of_events(analysis: &Analysis, side: Side) -> Window {
+    let trace = analysis.tree(side).trace();
+    let calls = analysis.accounted_calls(side);
+    let starts = calls.iter().map(|&call| trace.start(event(analysis, side, call)));
+    let start = starts.min().unwrap_or(Nanos::ZERO);
+    let end = calls.iter().map(|&call| event_end(analysis, side, call)).fold(start, Nanos::max);
+    Window { start, end, steps: 1, host_end: end }
+}
+
+fn event(analysis: &Analysis, side: Side, call: CallId) -> EventId {
+    analysis.tree(side).event(call).expect("accounted calls are events")
+}
+
+fn event_end(analysis: &Analysis, side: Side, call: CallId) -> Nanos {
+    analysis.tree(side).trace().end(event(analysis, side, call))
+}
+
+/// When what was launched, as far as the launch is in the trace.
+struct Launched<'a> {
+    analysis: &'a Analysis,
+    side: Side,
+    window: Window,
+    basis: WallBasis,
+}
+
+impl Launched<'_> {
+    fn at(&self, call: CallId) -> Option<Nanos> {
+        let tree = self.analysis.tree(self.side);
+        let launch = tree.launch(call)?;
+        Some(tree.trace().start(tree.event(launch)?))
+    }
+
+    fn within(&self, call: CallId) -> bool {
+        self.at(call).is_some_and(|at| match self.basis {
+            WallBasis::Steps => self.window.start <= at && at < self.window.host_end,
+            WallBasis::Events => true,
+        })
+    }
+}
+
+/// For each accounted event, in order of start, whether it was launched before the window.
+pub(super) fn launched_before(
+    analysis: &Analysis,
+    side: Side,
+    window: Window,
+    basis: WallBasis,
+    events: &[CallId],
+) -> Vec<bool> {
+    if analysis.measure() == Measure::HostSelfTime {
+        return vec![false; events.len()];
+    }
+    let trace = analysis.tree(side).trace();
+    let launched = Launched { analysis, side, window, basis };
+    let mut first_of_stream = vec![None; trace.threads().len()];
+    let mut first = None;
+    let stream = |call: CallId| -> (ThreadId, Nanos) {
+        let event = event(analysis, side, call);
+        (trace.thread_of(event), trace.start(event))
+    };
+    for &call in events.iter().filter(|&&call| launched.within(call)) {
+        let (stream, start) = stream(call);
+        first_of_stream[stream.index()].get_or_insert(start);
+        first.get_or_insert(start);
+    }
+    let is_before = |&call: &CallId| {
+        let (stream, start) = stream(call);
+        match launched.at(call) {
+            Some(at) => basis == WallBasis::Steps && at < window.start,
+            None => first_of_stream[stream.index()].or(first).is_some_and(|first| start < first),
+        }
+    };
+    events.iter().map(is_before).collect()
+}

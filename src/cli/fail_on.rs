@@ -1,0 +1,54 @@
+//! `--fail-on LIMIT` and a comparison → what broke it, in words; nothing where it holds.
+//!
+//! The limit is for the accounted time of a step, where both sides have steps, else for all of it. What
+//! the repeats cannot tell from noise breaks nothing. What cannot be compared does not pass: a side
+//! without GPU events, a file that is cut off, another model.
+
+use super::limit::Limit;
+use tracetree::analysis::{Analysis, Verdict};
+use tracetree::report::{SideNote, Summary};
+use tracetree::trace::Nanos;
+use tracetree::{PerSide, Side};
+
+/// What of a comparison breaks the limit, each in a sentence.
+pub(super) fn broken_by(limit: Limit, analysis: &Analysis, summary: &Summary) -> Vec<String> {
+    let mut broken = cannot_be_compared(summary);
+    let (time, what) = time_of_a_step(analysis);
+    let is_noise = summary.verdict.total == Verdict::WithinNoise.label();
+    if limit.is_passed(time) && !is_noise {
+        let [a, b] = [time.baseline, time.candidate].map(|time| time.as_millis());
+        let measure = summary.measure.replace('_', " ");
+        broken.push(format!("{measure} {what}: {a:.3} → {b:.3} ms is more than the limit"));
+    }
+    broken
+}
+
+fn cannot_be_compared(summary: &Summary) -> Vec<String> {
+    let mut broken = Vec::new();
+    let sides = [&summary.trace1, &summary.trace2];
+    let has_none = |side: usize| sides[side].accounted_events == 0;
+    for (at, side) in sides.iter().enumerate().filter(|(at, _)| has_none(*at)) {
+        let other = sides[1 - at].accounted_events;
+        broken.push(format!(
+            "{} has no {} event, {other} on the other side",
+            side.name, summary.measure
+        ));
+    }
+    let refused = ["TRUNCATED", "DIFFERENT_MODEL"];
+    let is_refused = |note: &&SideNote| refused.contains(&note.note.code);
+    broken.extend(summary.notes.iter().filter(is_refused).map(|note| {
+        let side = summary.side_of(note).map_or_else(String::new, |side| format!("{side}: "));
+        format!("{side}{}", note.note.message)
+    }));
+    broken
+}
+
+/// The accounted time of a step, or all of it where a side has no steps.
+fn time_of_a_step(analysis: &Analysis) -> (PerSide<Nanos>, &'static str) {
+    let totals = analysis.account().totals.map(|totals| totals.time);
+    let steps = PerSide::from_fn(|side: Side| analysis.steps(side).len() as i64);
+    match steps.baseline.min(steps.candidate) {
+        0 => (totals, "in all"),
+        _ => (PerSide::from_fn(|side| Nanos(totals[side].0 / steps[side])), "per step"),
+    }
+}

@@ -1,0 +1,107 @@
+//! [`CallTree`] without recorded steps → the repeats that stand for them, if it has some.
+//!
+//! Five forwards of a detector and four denoising steps are repeats as well as training steps are:
+//!
+//! ```text
+//! thread
+//! └── sample.py: main
+//!     └── pipeline.py: __call__
+//!         ├── nn.Module: TextEncoder_0
+//!         ├── nn.Module: UNet_0      repeat 0
+//!         ├── nn.Module: UNet_0      repeat 1
+//!         ├── nn.Module: UNet_0      repeat 2
+//!         └── nn.Module: Decoder_0
+//! ```
+//! The way down starts at the thread with the most GPU time and follows the call that holds most of
+//! it, until siblings of one name hold most of it together. It ends at a module or an op: what repeats
+//! inside of a model is layers. Names must be equal to the last digit, since `Block_0` and `Block_1`
+//! are two layers and `UNet_0` twice is one model called twice.
+
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
+use std::collections::BTreeMap;
+
+/// Whether repeats stand for steps in a trace that has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RepeatDetection {
+    /// They do.
+    #[default]
+    Found,
+    /// They do not: such a trace has no steps.
+    Off,
+}
+
+/// The calls that repeat, by start; none where nothing does.
+pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
+    let times = GpuTimes::of(tree);
+    let all: Nanos = tree.roots().map(|root| times.below(tree, root)).sum();
+    let threads = tree.roots().filter(|&root| tree.kind(root) == CallKind::Thread);
+    let most = |time: Nanos| time.0 > all.0 / 2;
+    let mut at = threads.max_by_key(|&root| (times.below(tree, root), std::cmp::Reverse(root)));
+    while let Some(call) = at.filter(|&call| most(times.below(tree, call))) {
+        let working: Vec<CallId> =
+            tree.children(call).filter(|&child| tree.is_gpu_path(child)).collect();
+        let repeating = largest_group(tree, &times, &working);
+        let together: Nanos = repeating.iter().map(|&call| times.below(tree, call)).sum();
+        if repeating.len() > 1 && most(together) && are_alike(tree, &repeating) {
+            return repeating;
+        }
+        at = working
+            .into_iter()
+            .filter(|&child| is_outside_of_models(tree, child))
+            .max_by_key(|&child| (times.below(tree, child), std::cmp::Reverse(child)));
+    }
+    Vec::new()
+}
+
+/// The siblings of one name that hold the most GPU time, among those that can be a repeat.
+fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
+    let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
+    for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
+        let group = groups.entry(tree.name(call)).or_default();
+        group.0 += times.below(tree, call);
+        group.1.push(call);
+    }
+    groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
+}
+
+/// A frame, or a compiled region; ops and launches of one name are many in any model.
+fn can_repeat(tree: &CallTree, call: CallId) -> bool {
+    match tree.kind(call) {
+        CallKind::Frame => true,
+        CallKind::Op => tree.name(call).starts_with("Torch-Compiled Region"),
+        CallKind::Thread | CallKind::Unlinked | CallKind::Runtime | CallKind::Gpu => false,
+    }
+}
+
+fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
+    tree.kind(call) == CallKind::Frame && !tree.is_module(call)
+}
+
+/// Frames of one name may hold unlike work; a first call may do more than the others.
+fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
+    let counts = || calls.iter().map(|&call| tree.gpu_events(call));
+    let most = counts().max().unwrap_or(0);
+    counts().min().is_some_and(|least| 2 * least >= most)
+}
+
+/// The GPU time before each GPU event in preorder.
+struct GpuTimes(Vec<Nanos>);
+
+impl GpuTimes {
+    fn of(tree: &CallTree) -> GpuTimes {
+        let mut before = vec![Nanos::ZERO];
+        let mut sum = Nanos::ZERO;
+        for call in tree.calls() {
+            if tree.kind(call) == CallKind::Gpu {
+                sum += tree.duration(call);
+            }
+            before.push(sum);
+        }
+        GpuTimes(before)
+    }
+
+    fn below(&self, tree: &CallTree, call: CallId) -> Nanos {
+        self.0[tree.end(call).index()] - self.0[call.index()]
+    }
+}

@@ -1,0 +1,22 @@
+//! Whether a runtime call waits for the GPU: the one place that knows their names.
+
+/// Whether a call of the GPU runtime returns only when work on the GPU is done.
+///
+/// ```
+/// use tracetree::program::is_synchronisation;
+///
+/// assert!(is_synchronisation("cudaStreamSynchronize") && is_synchronisation("hipMemcpyWithStream"));
+/// assert!(!is_synchronisation("cudaMemcpyAsync"));
+/// ```
+pub fn is_synchronisation(name: &str) -> bool {
+    const BLOCKING_COPIES: [&str; 6] = [
+        "cudaMemcpy",
+        "hipMemcpy",
+        "hipMemcpyWithStream",
+        "cudaMemcpyToSymbol",
+        "cudaMemcpyFromSymbol",
+        "cuMemcpyDtoH_v2",
+    ];
+    let is_runtime = ["cuda", "hip", "cu"].iter().any(|prefix| name.starts_with(prefix));
+    is_runtime && (name.contains("Synchronize") || BLOCKING_COPIES.contains(&name))
+}

@@ -1,0 +1,131 @@
+//! What `summary.json` says of the wall time and the causes of its difference.
+
+use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
+use crate::report::text::answer;
+use crate::side::Side;
+use crate::trace::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The account of the wall time.
+#[derive(Debug, Clone, Serialize)]
+pub struct WallSummary {
+    /// What happened, in one sentence.
+    pub answer: String,
+    /// `steps`, or `events` where a side has none: figures are then for the whole window.
+    pub basis: &'static str,
+    /// Whether busy and idle add up to the wall, and the causes to its difference, exactly.
+    pub is_exact: bool,
+    /// The baseline.
+    pub trace1: WallSide,
+    /// The candidate.
+    pub trace2: WallSide,
+    /// Candidate − baseline of the step's own wall, in µs.
+    pub step_difference_us: f64,
+    /// What `causes[].difference_us` adds up to: the same with work launched before the window.
+    pub causes_sum_us: f64,
+}
+
+/// The wall time of one side. All but `step_*` are sums over the window.
+#[derive(Debug, Clone, Serialize)]
+pub struct WallSide {
+    /// Number of steps; 1 where the window is looked at as a whole.
+    pub steps: u64,
+    /// Length of the window in µs: busy + idle + before.
+    pub wall_us: f64,
+    /// Time in which work of the window ran, in µs.
+    pub busy_us: f64,
+    /// Time in which nothing ran, in µs.
+    pub idle_us: f64,
+    /// Time of work that was launched before the window, and of the gaps before it, in µs.
+    pub before_window_us: f64,
+    /// Idle time by kind, in µs.
+    pub idle_by_kind_us: BTreeMap<&'static str, f64>,
+    /// Own wall (busy + idle) of a step, in µs.
+    pub step_wall_us: f64,
+    /// Share of the own wall in which nothing ran; `null` for an empty window.
+    pub idle_share: Option<f64>,
+}
+
+/// Why the wall time differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct CauseSummary {
+    /// The reason: `kernel_slower`, `host`, ….
+    pub reason: &'static str,
+    /// Where.
+    pub place: String,
+    /// Class of the module around it.
+    pub module_class: String,
+    /// The first node of the merged tree that has it; `null` where it is nowhere in particular.
+    pub node: Option<usize>,
+    /// Candidate − baseline per step, in µs; adds up over all causes.
+    pub difference_us: f64,
+    /// Its part of the baseline's window, in µs.
+    pub time_trace1_us: f64,
+    /// Its part of the candidate's window, in µs.
+    pub time_trace2_us: f64,
+    /// Shapes and types of the baseline's op.
+    pub arguments_trace1: String,
+    /// Shapes and types of the candidate's op.
+    pub arguments_trace2: String,
+    /// What shows it.
+    pub evidence: String,
+    /// Kernels of the baseline, the longest first.
+    pub kernels_trace1: Vec<String>,
+    /// Kernels of the candidate, the longest first.
+    pub kernels_trace2: Vec<String>,
+}
+
+pub(super) fn wall(analysis: &Analysis) -> WallSummary {
+    let (wall, causes) = (analysis.wall(), analysis.causes());
+    let step = |side: Side| wall.totals(side).step_ms() * 1e3;
+    WallSummary {
+        answer: answer(analysis),
+        basis: match wall.basis() {
+            WallBasis::Steps => "steps",
+            WallBasis::Events => "events",
+        },
+        is_exact: wall.is_exact() && causes.is_exact(wall),
+        trace1: side(analysis, Side::Baseline),
+        trace2: side(analysis, Side::Candidate),
+        step_difference_us: step(Side::Candidate) - step(Side::Baseline),
+        causes_sum_us: causes.difference().as_micros(),
+    }
+}
+
+fn side(analysis: &Analysis, side: Side) -> WallSide {
+    let (wall, totals) = (analysis.wall(), analysis.wall().totals(side));
+    let by_kind = IdleKind::ALL.map(|kind| (kind.label(), wall.idle_of_kind(side, kind)));
+    let some = by_kind.into_iter().filter(|(_, time)| *time > Nanos::ZERO);
+    WallSide {
+        steps: totals.steps,
+        wall_us: totals.wall.as_micros(),
+        busy_us: totals.busy.as_micros(),
+        idle_us: totals.idle.as_micros(),
+        before_window_us: totals.before.as_micros(),
+        idle_by_kind_us: some.map(|(kind, time)| (kind, time.as_micros())).collect(),
+        step_wall_us: totals.step_ms() * 1e3,
+        idle_share: totals.idle_share(),
+    }
+}
+
+pub(super) fn causes(analysis: &Analysis) -> Vec<CauseSummary> {
+    analysis.causes().list().iter().map(cause).collect()
+}
+
+fn cause(cause: &Cause) -> CauseSummary {
+    CauseSummary {
+        reason: cause.reason.label(),
+        place: cause.place.clone(),
+        module_class: cause.module.clone(),
+        node: cause.node.map(|node| node.index()),
+        difference_us: cause.difference.as_micros(),
+        time_trace1_us: cause.time.baseline.as_micros(),
+        time_trace2_us: cause.time.candidate.as_micros(),
+        arguments_trace1: cause.arguments.baseline.clone(),
+        arguments_trace2: cause.arguments.candidate.clone(),
+        evidence: cause.evidence.clone(),
+        kernels_trace1: cause.kernels.baseline.clone(),
+        kernels_trace2: cause.kernels.candidate.clone(),
+    }
+}

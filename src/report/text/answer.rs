@@ -1,0 +1,175 @@
+//! [`Analysis`] → what happened end to end: one sentence, and the causes that explain most of it.
+
+use super::figures::{one_line, percent};
+use crate::analysis::{Analysis, Cause, Reason, WallBasis, WallTotals};
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+
+/// `step 177.6 → 141.1 ms (−20.6 %): GPU idle −38.1 ms, GPU busy +1.6 ms; the device was idle 43 → 27 %
+/// of the step`.
+pub fn answer(analysis: &Analysis) -> String {
+    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+    let figures = Figures::of(totals);
+    let what = match analysis.wall().basis() {
+        WallBasis::Steps => "step",
+        WallBasis::Events => "window",
+    };
+    let (idle, busy, device) = match analysis.measure() {
+        Measure::GpuTime => ("GPU idle", "GPU busy", "the device was idle"),
+        Measure::HostSelfTime => ("outside of ops", "in ops", "no op ran"),
+    };
+    let own = totals.map(|totals| figures.per_step(totals.own(), totals));
+    let mut text = format!("{what} {}", figures.change(own));
+    if own.baseline != own.candidate {
+        let part = |pick: fn(&WallTotals) -> Nanos| {
+            let time = totals.map(|totals| figures.per_step(pick(&totals), totals));
+            figures.signed(time.candidate - time.baseline)
+        };
+        text += &format!(": {idle} {}, {busy} {}", part(|t| t.idle), part(|t| t.busy));
+    }
+    let shares =
+        totals.map(|totals| totals.idle_share().map(|share| format!("{:.0}", 100.0 * share)));
+    if let PerSide { baseline: Some(a), candidate: Some(b) } = shares {
+        text += &match a == b {
+            true => format!("; {device} {a} % of the {what}"),
+            false => format!("; {device} {a} → {b} % of the {what}"),
+        };
+    }
+    text
+}
+
+/// What the sentence leaves out: work that was launched before the window, and unlike step counts.
+pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
+    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+    let figures = Figures::of(totals);
+    let mut remarks = Vec::new();
+    if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
+        let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
+        remarks.push(format!(
+            "not in it: {a} → {b} {} of the window for work that was launched before it",
+            figures.unit
+        ));
+    }
+    remarks
+}
+
+/// One cause for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseLine {
+    /// Candidate − baseline per step, with sign and unit.
+    pub difference: String,
+    /// The reason in its word.
+    pub reason: &'static str,
+    /// Where, with module class.
+    pub place: String,
+    /// What shows it.
+    pub evidence: String,
+    /// Whether it takes time, and does not save it.
+    pub is_worse: bool,
+}
+
+/// The causes that a person should read, and what is left: `and 12 smaller, together +0.1 ms`.
+pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
+    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+    let (figures, causes) = (Figures::of(totals), analysis.causes());
+    let leading = causes.leading();
+    let lines = leading.iter().map(|cause| line(figures, cause)).collect();
+    let others = &causes.list()[leading.len()..];
+    let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
+    let rest = (!others.is_empty()).then(|| {
+        let sum = figures.signed(sum.0 as f64);
+        format!("and {} smaller, together {sum}", others.len())
+    });
+    (lines, rest)
+}
+
+fn line(figures: Figures, cause: &Cause) -> CauseLine {
+    let place = match cause.module.as_str() {
+        "" => cause.place.clone(),
+        module if cause.place == module => cause.place.clone(),
+        module => format!("{}: {}", module.trim_start_matches("nn.Module: "), cause.place),
+    };
+    let outside = match cause.reason {
+        Reason::BeforeWindow => " (no part of the step)",
+        Reason::KernelSlower
+        | Reason::KernelFaster
+        | Reason::Clock
+        | Reason::KernelSwapped
+        | Reason::MoreKernels
+        | Reason::FewerKernels
+        | Reason::MoreWork
+        | Reason::New
+        | Reason::Gone
+        | Reason::Host
+        | Reason::Sync
+        | Reason::Latency
+        | Reason::Queue
+        | Reason::Tail
+        | Reason::Unknown => "",
+    };
+    CauseLine {
+        difference: figures.signed(cause.difference.0 as f64),
+        reason: cause.reason.label(),
+        place: one_line(&place).into_owned() + outside,
+        evidence: one_line(&cause.evidence).into_owned(),
+        is_worse: cause.difference > Nanos::ZERO,
+    }
+}
+
+/// How the figures of one answer are shown: all in one unit, with about four digits.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    unit: &'static str,
+    scale: f64,
+    decimals: usize,
+}
+
+impl Figures {
+    fn of(totals: PerSide<WallTotals>) -> Figures {
+        let largest = totals.baseline.step_ms().max(totals.candidate.step_ms());
+        match largest {
+            1e5.. => Figures { unit: "s", scale: 1e9, decimals: 1 },
+            100.0.. => Figures { unit: "ms", scale: 1e6, decimals: 1 },
+            10.0.. => Figures { unit: "ms", scale: 1e6, decimals: 2 },
+            1.0.. => Figures { unit: "ms", scale: 1e6, decimals: 3 },
+            _ => Figures { unit: "us", scale: 1e3, decimals: 2 },
+        }
+    }
+
+    /// A sum over the window as a mean of its steps, in ns.
+    fn per_step(self, sum: Nanos, totals: WallTotals) -> f64 {
+        sum.0 as f64 / totals.steps.max(1) as f64
+    }
+
+    fn show(self, nanos: f64) -> String {
+        format!("{:.*}", self.decimals, nanos / self.scale)
+    }
+
+    fn signed(self, nanos: f64) -> String {
+        let shown = self.show(nanos.abs());
+        let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let sign = match (is_zero, nanos < 0.0) {
+            (true, _) => "±",
+            (false, true) => "−",
+            (false, false) => "+",
+        };
+        format!("{sign}{shown} {}", self.unit)
+    }
+
+    /// `177.6 → 141.1 ms (−20.6 %)`.
+    fn change(self, time: PerSide<f64>) -> String {
+        let [a, b] = [time.baseline, time.candidate].map(|time| self.show(time));
+        let whole = |nanos: f64| Nanos(nanos.round() as i64);
+        let share = percent(whole(time.candidate - time.baseline), whole(time.baseline));
+        let share = match share.strip_prefix('-') {
+            Some(less) => format!(" (−{less})"),
+            None if share.is_empty() => share,
+            None => format!(" (+{share})"),
+        };
+        match time.baseline == time.candidate {
+            true => format!("{a} {} on both sides", self.unit),
+            false => format!("{a} → {b} {}{share}", self.unit),
+        }
+    }
+}

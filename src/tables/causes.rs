@@ -1,0 +1,47 @@
+//! `causes`: why the wall time differs, as a list that adds up.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Cause};
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+    const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
+    Columns::new()
+        .word("reason", "why; see above", |_: &Analysis, r: &Cause| r.reason.label().into())
+        .text(
+            "place",
+            "the lowest common call that it stands at or below, of all instances of one module class",
+            |_, r| r.place.as_str().into(),
+        )
+        .text("module_class", "class of the innermost module around it", |_, r| {
+            r.module.as_str().into()
+        })
+        .micros_difference(
+            "diff_per_step",
+            "candidate − baseline per step (per window where the sides have no steps); adds up to the difference of the walls",
+            |_, r| r.difference.into(),
+        )
+        .sides("time_*", TIME, "its part of the wall, over the whole window", |_, r, side| {
+            r.time[side].into()
+        })
+        .sides("count_*", WHOLE, "instances of the op, or gaps", |_, r, side| {
+            r.count[side].into()
+        })
+        .sides("arguments_*", TEXT, "shapes and types of the op", |_, r, side| {
+            r.arguments[side].as_str().into()
+        })
+        .text("evidence", "what shows it", |_, r| r.evidence.as_str().into())
+        .sides("kernels_*", (ColumnType::Names, ""), "kernels that ran, the longest first", |_, r, side| {
+            super::Cell::Names(r.kernels[side].iter().map(String::as_str).collect())
+        })
+        .whole("node", "the first node of `merged_tree_output.txt` that has it, from 0", |_, r| {
+            r.node.map(|id| id.index()).into()
+        })
+        .table(
+            (name, "cause of a difference of the wall time, the largest first; they add up to the difference"),
+            analysis,
+            |analysis| Box::new(analysis.causes().list().iter().cloned()),
+        )
+}

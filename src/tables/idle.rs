@@ -1,0 +1,62 @@
+//! `idle`: the time in which no device ran anything, by who had it.
+
+use super::table::{ColumnType, Columns, Table};
+use crate::analysis::{Analysis, IdleRow};
+use crate::side::Side;
+use std::sync::Arc;
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+    const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+    const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
+    Columns::new()
+        .word(
+            "kind",
+            "`host`: the event that ended the gap was not yet launched; `sync`: the same, while the host waited for the GPU; `latency`: from the launch to the event; `queue`: it was launched before the gap began; `tail`: behind the last event; `unknown`: its launch is not in the trace",
+            |_: &Analysis, r: &IdleRow| r.kind.label().into(),
+        )
+        .word(
+            "launched",
+            "`window`, or `before_window` where the work that ended the gap was launched before it: no part of the steps",
+            |_, r| r.part.label().into(),
+        )
+        .text(
+            "owner",
+            "innermost call on the launching thread in that time; `(between calls)` where there was none; the launch for `latency` and `queue`",
+            |analysis, r| analysis.idle_owner_name(r).into(),
+        )
+        .sides("idle_*", TIME, "idle time over the whole window", |_, r, side| {
+            r.time[side].into()
+        })
+        .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())
+        .micros_difference("diff", "candidate − baseline", |_, r| r.difference().into())
+        .whole("step", "position of the step that the owner is in, from 0; that of the baseline where it is in one there", |_, r| {
+            r.step.map(|step| step.0).into()
+        })
+        .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
+            r.owner.map_or("", |owner| analysis.module_of_node(owner)).into()
+        })
+        .text(
+            "lowest_common_ancestor_name",
+            "the owner, or the nearest call above it that both traces have",
+            |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
+        )
+        .whole(
+            "lowest_common_ancestor_id",
+            "its node in `merged_tree_output.txt`, from 0",
+            |_, r| r.lowest_common.map(|id| id.index()).into(),
+        )
+        .sides(
+            "waited_for_*",
+            TEXT,
+            "for `sync`: the GPU event that ran last before the longest gap",
+            |analysis, r, side: Side| {
+                r.waited_for[side].map(|event| analysis.tree(side).name(event)).into()
+            },
+        )
+        .table(
+            (name, "owner of idle time, in the order of the merged tree; with the busy time of all rows the idle times add up to the wall"),
+            analysis,
+            |analysis| Box::new(analysis.wall().idle().iter().cloned()),
+        )
+}
