@@ -9,36 +9,39 @@
 //! # A tour
 //!
 //! ```text
-//! file ─read─▶ Trace ─nest, link─▶ CallTree ┐
-//!                                           ├─align─▶ TraceDiff ─account─▶ Analysis ─render─▶ report
-//! file ─read─▶ Trace ─nest, link─▶ CallTree ┘
+//! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┐
+//!                                                                ├─align─▶ TraceDiff ─account─▶ Analysis ─▶ tables ─▶ report
+//! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! The modules are the stages: [`trace`] → [`tree`] → [`diff`] → [`analysis`] → [`report`]. Each value
-//! borrows from the one before it and is complete when it exists; nothing changes its input, nothing
-//! prints.
+//! The modules are the stages: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
+//! [`tables`] → [`report`]. Each value owns what it stands on, so that any of them can be kept, returned
+//! and sent to another thread, and is complete when it exists; nothing changes its input, nothing
+//! prints. [`Comparison::open`] runs the whole line.
 //!
 //! ```
-//! use tracetree::{Analysis, CallTree, Report, Trace, TraceDiff};
+//! use tracetree::report::ReportOptions;
+//! use tracetree::{Comparison, ComparisonOptions};
 //!
-//! let before = Trace::open("examples/traces/resnet.rocm.json.gz")?;
-//! let after = Trace::open("examples/traces/resnet.cuda.json.gz")?;
-//! let trees = (CallTree::build(before), CallTree::build(after));
-//! let diff = TraceDiff::new(trees.0, trees.1);
-//! let analysis = Analysis::new(diff);
+//! let comparison = Comparison::open(
+//!     "examples/traces/resnet.rocm.json.gz",
+//!     "examples/traces/resnet.cuda.json.gz",
+//!     &ComparisonOptions::default(),
+//! )?;
+//! let analysis = comparison.analysis();
 //!
 //! // Where the time differs, largest baseline time first.
 //! let slowest = &analysis.by_name()[0];
 //! assert_eq!(slowest.name, "aten::convolution_backward");
-//! assert_eq!(slowest.time.candidate - slowest.time.baseline, tracetree::trace::Nanos(-1_448_771));
+//! assert_eq!(slowest.time.difference(), tracetree::trace::Nanos(-1_448_771));
 //!
 //! // Every GPU event is in exactly one row, so the rows add up.
 //! assert!(analysis.account().is_exact());
 //!
 //! // The same files that the command line leaves.
 //! let folder = std::env::temp_dir().join(format!("tracetree-tour-{}", std::process::id()));
-//! let files = Report::new(analysis).write(&folder)?;
-//! assert!(files.contains(&"diff_stats.csv"));
+//! let files = comparison.report(ReportOptions::default()).write(&folder)?;
+//! assert!(files.contains(&"diff_stats.csv".to_owned()));
 //! # std::fs::remove_dir_all(&folder).expect("the folder was written");
 //! # Ok::<(), tracetree::Error>(())
 //! ```
@@ -48,7 +51,7 @@
 //! | question | ask |
 //! |---|---|
 //! | which events are in the file, what was odd about it | [`Trace::events`], [`Trace::notes`] |
-//! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`CallTree::step`] |
+//! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
 //! | which event of the other trace is this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
 //! | where do the traces part, and below which common node | [`TraceDiff::differences`] |
@@ -65,10 +68,18 @@
 //! [`Uid`] is a position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]). What is odd
 //! about the data is counted in notes; an [`Error`] names the file, the place in it and what to do.
 //!
-//! [`model`] stands beside the line: it compares the predicted trace of a performance model with a
-//! measured kernel profile.
+//! The module `model` stands beside the line: it compares the predicted trace of a performance model
+//! with a measured kernel profile.
 //!
-//! The command line is the feature `cli`, on by default; without it clap is not compiled.
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `html` | `report.html` |
+//! | `xlsx` | `report.xlsx` |
+//! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
+//! | `model` | the module `model` |
+//! | `cli` | the command `tracetree`, with all of these; on by default |
 
 pub mod analysis;
 mod cancel;
@@ -76,6 +87,7 @@ mod comparison;
 pub mod diff;
 pub mod error;
 pub mod fleet;
+#[cfg(feature = "model")]
 pub mod model;
 pub mod program;
 pub mod report;

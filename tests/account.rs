@@ -224,3 +224,24 @@ fn busy_time_is_the_union_of_half_open_spans() {
     assert_eq!(spans(&[(5, 30), (0, 10), (6, 8)]), Nanos(30));
     assert_eq!(spans(&[(4, 4)]), Nanos::ZERO);
 }
+
+#[test]
+fn an_op_that_launches_three_kernels_is_one_op_of_the_lowering_dictionary() {
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            for _ in 0..2 {
+                t.op("aten::sum", |t| {
+                    t.memset(64, 1.0);
+                    t.kernel("reduce", 5.0);
+                    t.kernel("reduce", 5.0);
+                });
+            }
+        })
+        .json();
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let lowering = &analysis.lowerings()["aten::sum"];
+        let side = &lowering.sides.baseline;
+        assert_eq!(side.ops["aten::sum"], (2, Nanos(22_000)));
+        assert_eq!(side.kernels["reduce"], (4, Nanos(20_000)));
+    });
+}

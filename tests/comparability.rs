@@ -101,7 +101,6 @@ fn what_a_side_cannot_tell_is_told_of_that_side() {
     let expected = [
         "DIFFERENT_STEP_COUNT",
         "trace2 GRAPH_REPLAY",
-        "trace2 NO_PHASE_ANNOTATIONS",
         "trace2 NO_PYTHON_STACKS",
         "trace2 NO_SHAPES",
     ];
@@ -142,10 +141,68 @@ fn known_changes_are_told_apart() {
         ("cnn_rerun", vec![]),
         ("cnn_conv5x5", vec!["DIFFERENT_SHAPES"]),
         ("cnn_extra_layer", vec!["DIFFERENT_MODEL"]),
-        ("cnn_nostack", vec!["trace2 NO_PYTHON_STACKS"]),
+        ("cnn_nostack", vec!["DIFFERENT_OPTIONS", "trace2 NO_PYTHON_STACKS"]),
     ] {
         let Some(paths) = pair(name) else { return };
         let found = compare_files(paths, |analysis| analysis.comparability().clone());
         assert_eq!(codes(&found), expected, "{name}");
     }
+}
+
+#[test]
+fn how_and_on_what_a_side_was_recorded_is_told_but_no_obstacle() {
+    let run = |rank: i64, backend: &str, cuda: i64, stack: i64| {
+        build(64, "float")
+            .header("distributedInfo", json!({"backend": backend, "rank": rank, "world_size": 2}))
+            .header("cuda_runtime_version", json!(cuda))
+            .header("with_stack", json!(stack))
+            .header("record_shapes", json!(1))
+    };
+    let found = checked(run(0, "nccl", 12_010, 1), run(1, "gloo", 12_040, 0));
+    let expected =
+        ["DIFFERENT_RANK", "DIFFERENT_BACKEND", "DIFFERENT_VERSIONS", "DIFFERENT_OPTIONS"];
+    assert_eq!(codes(&found), expected);
+    assert!(found.is_comparable());
+    let message = |code: &str| found.both.get(code).expect("the note").message.clone();
+    assert_eq!(
+        message("DIFFERENT_VERSIONS"),
+        "the versions differ: cuda_runtime_version 12010 | 12040"
+    );
+    assert_eq!(message("DIFFERENT_OPTIONS"), "the profiler recorded with_stack in trace1 only");
+}
+
+#[test]
+fn two_devices_are_told_by_name() {
+    let Some(one) = traces::real("mi300_h100/vit.mi300.json.gz") else { return };
+    let Some(two) = traces::real("mi300_h100/vit.h100.json.gz") else { return };
+    compare_files(PerSide::new(one, two), |analysis| {
+        let note = analysis.comparability().both.get("DIFFERENT_DEVICE").cloned();
+        let message = note.expect("the note").message;
+        assert!(message.contains("H100"), "{message}");
+    });
+}
+
+#[test]
+fn a_transformer_and_a_convolutional_network_are_not_comparable() {
+    let Some(one) = traces::real("mi300_h100/bert.mi300.json.gz") else { return };
+    let Some(two) = traces::real("training/resnet50_ddp.a100.json.gz") else { return };
+    compare_files(PerSide::new(one, two), |analysis| {
+        let found = analysis.comparability();
+        assert!(found.both.get("DIFFERENT_ARCHITECTURE").is_some(), "{:?}", codes(found));
+        assert!(!found.is_comparable());
+    });
+}
+
+#[test]
+fn what_is_said_of_both_sides_in_the_same_words_is_one_line() {
+    let bare = || TraceBuilder::cuda().thread("main", |t| t.op("aten::mm", |t| t.kernel("k", 1.0)));
+    let texts = PerSide::new(bare().json(), bare().json());
+    compare_texts(&texts, |analysis| {
+        let summary = tracetree::report::summarise(analysis);
+        let about: Vec<(Option<&str>, &str)> =
+            summary.notes.iter().map(|note| (note.side, note.note.code)).collect();
+        assert_eq!(about.iter().filter(|(_, code)| *code == "NO_PYTHON_STACKS").count(), 1);
+        assert!(about.contains(&(None, "NO_PYTHON_STACKS")), "{about:?}");
+        assert!(about.iter().all(|(_, code)| *code != "NO_PHASE_ANNOTATIONS"), "{about:?}");
+    });
 }

@@ -131,3 +131,77 @@ fn options_of_a_pair_hold_for_each_rank() {
     assert_eq!(diff(&place, &["--steps", "0..2"]).status.code(), Some(2));
     assert_eq!(diff(&place, &["--strict-comparability"]).status.code(), Some(0));
 }
+
+#[test]
+fn the_last_rank_is_told_for_each_collective_of_a_real_training_step() {
+    let Some(one) = support::traces::real("ranks/dlrm.v100/rank_0.json.gz") else { return };
+    let folder = one.parent().expect("the folder of the ranks").to_path_buf();
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+        .args(["diff", "-o"])
+        .arg(place.path().join("report"))
+        .args(["--emit", "none"])
+        .args([&folder, &folder])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
+    // The fifth is close: 86 us on rank 7, 95 us on rank 4.
+    assert_eq!(last[7], "#0-#4", "{last:?}");
+    assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
+    assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_rank_that_is_cut_off_says_so_on_the_screen_and_in_the_table() {
+    let place = fleet();
+    let path = place.path().join("b/host6_b.json");
+    let text = fs::read_to_string(&path).expect("a trace");
+    fs::write(&path, &text[..text.len() * 2 / 3]).expect("a trace that is cut off");
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let line = told(&output).lines().find(|line| line.contains("TRUNCATED")).map(str::to_owned);
+    assert!(line.is_some_and(|line| line.contains("rank_1") && line.contains("host6_b.json")));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let column = |name: &str| rows.iter().map(|row| row[name].as_str()).collect::<Vec<_>>();
+    assert_eq!(column("notes_trace2"), ["", "TRUNCATED 1", ""]);
+    assert_eq!(column("notes_trace1"), [""; 3]);
+    assert_eq!(diff(&place, &["--strict"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_foreign_file_is_told_and_fails_no_fleet() {
+    let place = fleet();
+    fs::write(place.path().join("a/config.json"), r#"{"lr": 0.1}"#).expect("a file");
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains("config.json is no trace and is left out"), "{}", told(&output));
+    assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
+}
+
+#[test]
+fn pairing_by_name_is_told() {
+    let place = fleet();
+    assert!(!told(&diff(&place, &[])).contains("paired by their names"));
+    for folder in ["a", "b"] {
+        for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
+            // Both say that they are rank 5.
+            fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
+                .expect("a trace");
+        }
+    }
+    let output = diff(&place, &[]);
+    assert!(told(&output).contains("they are paired by their names"), "{}", told(&output));
+}
+
+#[test]
+fn bounds_hold_when_the_ranks_are_looked_up() {
+    let output = diff(&fleet(), &["--max-unpacked", "100"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
+}

@@ -28,3 +28,8 @@ fn reading_keeps_its_laws_on_every_case() {
 fn comparing_keeps_its_laws_on_every_case() {
     check("compare", laws::hold_for_comparing);
 }
+
+#[test]
+fn damage_of_every_kind_is_told() {
+    check("damage", support::damage::hold_for_choices);
+}

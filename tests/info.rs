@@ -10,8 +10,9 @@ use support::compared::trace;
 use support::trace_builder::{Op, TraceBuilder};
 use support::traces;
 use tempfile::TempDir;
-use tracetree::program::{Contents, Platform, TraceInfo, Vendor};
+use tracetree::program::{Architecture, Contents, Model, Platform, TraceInfo, Vendor};
 use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
 
 fn recorded() -> String {
     TraceBuilder::rocm()
@@ -136,7 +137,7 @@ fn real_traces_tell_their_platform() {
         ("inference/vllm_eager.b200.json.gz", Vendor::Nvidia),
         ("odd/gpu_only.mi210.json.gz", Vendor::Amd),
         ("odd/minitoy.mi250.json.gz", Vendor::Amd),
-        ("odd/ascend_trace_view.json.gz", Vendor::Unknown),
+        ("odd/ascend_trace_view.json.gz", Vendor::Ascend),
         ("old/resnet50_2021.num_workers_0.json.gz", Vendor::Nvidia),
         ("training/compiled_graphs.v100.json.gz", Vendor::Nvidia),
         ("cpu/cnn.pt.trace.json.gz", Vendor::Cpu),
@@ -145,4 +146,72 @@ fn real_traces_tell_their_platform() {
         let trace = Trace::open(path).expect("a readable trace");
         assert_eq!(Platform::of(&trace).vendor, vendor, "{name}");
     }
+}
+
+fn model_of(path: &std::path::Path) -> Model {
+    Model::of(&CallTree::build(Trace::open(path).expect("a readable trace")))
+}
+
+#[test]
+fn real_traces_tell_what_sort_of_model_was_run() {
+    use Architecture as A;
+    for (name, architecture, engine) in [
+        ("mi300_h100/bert.mi300.json.gz", A::EncoderTransformer, None),
+        ("mi300_h100/vit.h100.json.gz", A::EncoderTransformer, None),
+        ("mi300_h100/timesformer.h100.json.gz", A::EncoderTransformer, None),
+        ("training/resnet50_ddp.a100.json.gz", A::Convolutional, None),
+        ("old/resnet50_2021.num_workers_0.json.gz", A::Convolutional, None),
+        ("ranks/dlrm.v100/rank_0.json.gz", A::Recommender, None),
+        ("inference/vllm_eager.b200.json.gz", A::MixtureOfExperts, Some("vLLM")),
+        ("inference/vllm_decode_graph.mi300.json.gz", A::MixtureOfExperts, Some("vLLM")),
+        ("inference/sglang_decode.mi300.json.gz", A::DecoderTransformer, Some("SGLang")),
+    ] {
+        let Some(path) = traces::real(name) else { return };
+        let model = model_of(&path);
+        let found = model.architecture.as_ref().map(|found| found.what);
+        assert_eq!(found, Some(architecture), "{name}: {model:?}");
+        if let Some(engine) = engine {
+            assert_eq!(
+                model.engine.as_ref().map(|found| found.what.as_str()),
+                Some(engine),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sizes_and_root_of_a_model_are_read_from_modules_and_shapes() {
+    let Some(path) = traces::real("mi300_h100/bert.h100.json.gz") else { return };
+    let model = model_of(&path);
+    assert!(model.root.as_deref().is_some_and(|root| root.starts_with("Bert")), "{model:?}");
+    let (heads, size, hidden) = (model.heads, model.head_size, model.hidden_size);
+    assert_eq!(heads.zip(size).map(|(heads, size)| heads * size), hidden, "{model:?}");
+    assert!(hidden.is_some() && !model.types.is_empty(), "{model:?}");
+}
+
+#[test]
+fn kernel_names_alone_are_called_little_evidence_and_nothing_tells_nothing() {
+    let model = |kernel: &'static str| {
+        let json = TraceBuilder::rocm()
+            .thread("main", |t| t.launch("hipGraphLaunch").graph(|graph| graph.kernel(kernel, 5.0)))
+            .json();
+        Model::of(&CallTree::build(trace("a trace", &json)))
+    };
+    let found = model("kernel_unified_attention_2d").architecture.expect("an architecture");
+    assert_eq!((found.what, found.is_thin), (Architecture::DecoderTransformer, true));
+    assert_eq!(model("a_kernel").architecture, None);
+}
+
+#[test]
+fn accelerators_that_are_neither_cuda_nor_hip_are_not_called_cpu() {
+    let Some(path) = traces::real("odd/ascend_trace_view.json.gz") else { return };
+    let platform = Platform::of(&Trace::open(&path).expect("a readable trace"));
+    assert_eq!(platform.vendor, Vendor::Ascend, "{:?}", platform.evidence);
+    let json = json!({"traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+        {"ph": "X", "cat": "mtia_ccp_events", "name": "mm", "pid": 0, "tid": 7, "ts": 3, "dur": 5},
+    ]});
+    let platform = Platform::of(&trace("mtia", &json.to_string()));
+    assert_eq!(platform.vendor, Vendor::Mtia);
 }

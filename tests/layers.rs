@@ -7,7 +7,9 @@ use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
 use tracetree::analysis::{Analysis, LayerPairs, PlacePair};
 use tracetree::program::StackKind;
-use tracetree::trace::Nanos;
+use tracetree::program::{Layers, Measure};
+use tracetree::trace::{Nanos, ReadOptions, Trace};
+use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
 /// A block of two modules with a kernel each, of this many µs.
@@ -284,4 +286,160 @@ fn layers_add_up_and_mirror_on_real_traces() {
     for pair in traces::real_pairs() {
         check(&pair);
     }
+}
+
+/// The stacks of the baseline: what they are called and how many layers they have.
+fn stacks(text: &str) -> Vec<(String, usize)> {
+    compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
+        let stacks = analysis.layers(Side::Baseline).stacks().iter();
+        stacks.map(|stack| (stack.class.clone(), stack.layers.len())).collect()
+    })
+}
+
+/// Kernels of a replayed diffusion transformer: the two kinds of blocks share most of their kernels.
+fn diffusion_kernels() -> Vec<&'static str> {
+    let double =
+        ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];
+    let single = ["norm", "mod", "gemm_qkv", "rope", "attn", "cat", "gemm_out"];
+    let head = ["embed_a", "embed_b", "embed_c", "time_a", "time_b", "time_c", "patch"];
+    let tail = ["final_norm", "final_mod", "final_gemm", "unpatch", "scale", "step", "copy_out"];
+    let blocks = [head.as_slice(), &double.repeat(19), &single.repeat(38), &tail].concat();
+    blocks
+}
+
+#[test]
+fn two_kinds_of_blocks_in_one_replay_are_two_stacks_and_little_stands_between() {
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.launch("cudaGraphLaunch").graph(|graph| {
+                diffusion_kernels().iter().for_each(|name| graph.kernel(name, 2.0));
+            });
+        })
+        .json();
+    assert_eq!(stacks(&text), [("graph_0".to_owned(), 19), ("graph_1".to_owned(), 38)]);
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let around = |name: &str| {
+            let rows = rows(analysis).into_iter().filter(|row| row.0 == name);
+            rows.map(|row| row.3[0]).sum::<f64>()
+        };
+        assert_eq!((around("pre"), around("between"), around("post")), (14.0, 0.0, 14.0));
+    });
+}
+
+/// An encoder of this many layers, whose module numbers begin at `first`.
+fn encoder(t: &mut HostThread<'_>, number: usize, layers: std::ops::Range<usize>, extra: bool) {
+    t.module(&format!("Encoder_{number}"), |t| {
+        for layer in layers {
+            t.module(&format!("EncoderLayer_{layer}"), |t| {
+                t.module(&format!("Attention_{layer}"), |t| {
+                    t.op("aten::bmm", |t| t.kernel("bmm_kernel", 5.0));
+                });
+                t.op("aten::addmm", |t| t.kernel("gemm", 5.0));
+                if extra {
+                    t.op("aten::masked_fill_", |t| t.kernel("fill", 1.0));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_encoder_of_text_and_one_of_images_are_no_stack_but_two_of_their_layers() {
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.module("Model_0", |t| {
+                encoder(t, 0, 0..12, false);
+                encoder(t, 1, 12..24, true);
+            });
+        })
+        .json();
+    let layers = ("EncoderLayer".to_owned(), 12);
+    assert_eq!(stacks(&text), [layers.clone(), layers]);
+}
+
+#[test]
+fn siblings_of_one_class_that_do_unlike_work_are_no_layers() {
+    let tower = |t: &mut HostThread<'_>, number: usize, ops: &[&str]| {
+        t.module(&format!("Tower_{number}"), |t| {
+            t.module(&format!("Inner_{number}"), |t| {
+                ops.iter().for_each(|&op| t.op(op, |t| t.kernel(op, 5.0)));
+            });
+        });
+    };
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.module("Model_0", |t| {
+                tower(t, 0, &["aten::embedding", "aten::addmm", "aten::gelu", "aten::bmm"]);
+                tower(t, 1, &["aten::conv2d", "aten::relu", "aten::max_pool2d", "aten::cat"]);
+            });
+        })
+        .json();
+    assert_eq!(stacks(&text), []);
+}
+
+#[test]
+fn a_small_kernel_that_repeats_in_a_replay_is_no_layer() {
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.launch("cudaGraphLaunch").graph(|graph| {
+                graph.kernel("big_gemm", 500.0);
+                (0..40).for_each(|_| graph.kernel("tiny_copy", 1.0));
+                graph.kernel("head", 90.0);
+            });
+        })
+        .json();
+    assert_eq!(stacks(&text), []);
+}
+
+#[test]
+fn graphs_captured_in_pieces_are_one_replay_of_each_step() {
+    let piece = |t: &mut HostThread<'_>, kernels: &[&str]| {
+        t.launch("cudaGraphLaunch").graph(|graph| {
+            kernels.iter().for_each(|name| graph.kernel(name, 3.0));
+        });
+    };
+    let between = ["out_gemm", "norm_2", "mlp_up", "mlp_down", "norm_1", "qkv_gemm", "rope"];
+    let text = TraceBuilder::cuda()
+        .thread("main", |t| {
+            for number in 0..2 {
+                t.step(number, |t| {
+                    piece(t, &["embed", "norm_1", "qkv_gemm", "rope"]);
+                    for layer in 0..6 {
+                        let attention = "vllm::unified_attention_with_output";
+                        t.op(attention, |t| t.kernel("attention", 9.0));
+                        piece(t, if layer < 5 { &between } else { &between[..4] });
+                    }
+                });
+            }
+        })
+        .json();
+    assert_eq!(stacks(&text), [("graph_0".to_owned(), 6)]);
+}
+
+#[test]
+fn the_layers_of_many_steps_are_found_in_about_linear_time() {
+    let model = |steps: u32| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            for number in 0..steps {
+                t.step(number, |t| {
+                    t.module("Model_0", |t| {
+                        (0..12).for_each(|number| block(t, number, 1.0));
+                    });
+                });
+            }
+        });
+        Trace::from_reader("model", trace.json().as_bytes(), &ReadOptions::default())
+            .expect("a trace")
+    };
+    let time = |steps: u32| {
+        let tree = CallTree::build(model(steps));
+        let best = (0..3).map(|_| {
+            let begin = std::time::Instant::now();
+            assert_eq!(Layers::of(&tree, Measure::GpuTime).len(), 12);
+            begin.elapsed()
+        });
+        best.min().expect("three runs")
+    };
+    let (small, large) = (time(50), time(800));
+    assert!(large < small * 16 * 6, "16 times the steps took {small:?} -> {large:?}");
 }

@@ -16,7 +16,11 @@ const CANDIDATE_FROM: u64 = 10_000;
 fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
-    let options = ReportOptions { emits: vec![Emit::Perfetto], perfetto_slices: slices };
+    let options = ReportOptions {
+        emits: vec![Emit::Perfetto],
+        perfetto_slices: slices,
+        ..ReportOptions::default()
+    };
     with_analysis(pair, |analysis| {
         Report::with_options(analysis.clone(), options.clone()).write(&target)
     })

@@ -42,10 +42,10 @@ fn an_event_that_cannot_be_mended_is_lost_alone_and_keeps_its_place() {
         let trace = events(&[op("a", 1), broken.to_owned(), op("c", 3), op("d", 4)].join(",\n"));
         assert_eq!(names(&trace), ["a", "c", "d"], "{broken}");
         assert_eq!(trace.uid(trace.events().nth(1).expect("c")), Uid(2), "{broken}");
-        let repairs = repairs(&trace);
-        let is_told =
-            repairs.starts_with("1 × event that cannot be read") || repairs.contains("is no event");
-        assert!(is_told, "{repairs}");
+        let lost = note(&trace, "LOST_EVENTS");
+        let is_told = lost.starts_with("1 × event that cannot be read")
+            || repairs(&trace).contains("is no event");
+        assert!(is_told, "{lost}");
         assert_eq!(trace.total_events(), 4, "{broken}");
     }
 }
@@ -144,10 +144,13 @@ fn missing_and_extra_commas_are_counted() {
 
 #[test]
 fn text_after_the_end_is_told_and_blanks_are_not() {
-    assert!(repairs(&trace(&format!("[{}]\n\0\0", op("a", 1)))).is_empty());
-    let two = trace(&format!("[{}][{}]", op("a", 1), op("b", 2)));
-    assert_eq!(names(&two), ["a"]);
-    assert!(repairs(&two).contains("text after the end"));
+    assert!(trace(&format!("[{}]\n \t\r\n", op("a", 1))).notes().is_empty());
+    for after in ["\0\0", "x", "]", "// done"] {
+        let text = format!("[{}]\n{after}", op("a", 1));
+        assert_eq!(names(&trace(&text)), ["a"]);
+        assert!(repairs(&trace(&text)).starts_with("1 × text after the end"), "{after}");
+        assert!(strict(text.as_bytes()).is_err());
+    }
 }
 
 #[test]
@@ -291,4 +294,246 @@ fn strict_refuses_damage_and_reads_what_is_sound() {
     );
     let cut = Trace::from_reader("t", &sound.as_bytes()[..50], &options);
     assert_eq!(cut.map(|t| t.len()).expect_err("cut").kind(), ErrorKind::Malformed);
+}
+
+fn note(trace: &Trace, code: &str) -> String {
+    trace.notes().get(code).map_or(String::new(), |note| note.message.clone())
+}
+
+fn strict(text: &[u8]) -> Result<usize, String> {
+    Trace::from_reader("t", text, &ReadOptions::default().strict())
+        .map(|trace| trace.len())
+        .map_err(|error| error.to_string())
+}
+
+/// A sound text, all ops at once.
+fn many(count: u32) -> String {
+    let ops: Vec<String> = (1..=count).map(|ts| op("n", ts)).collect();
+    format!(r#"{{"schemaVersion": 1, "traceEvents": [{}], "traceName": "t"}}"#, ops.join(",\n"))
+}
+
+#[test]
+fn a_hole_that_starts_in_one_string_and_ends_in_another_is_a_loss() {
+    let text = many(40);
+    let from = text.match_indices("cpu_op").nth(9).expect("an op").0 + 2;
+    let to = text.match_indices("cpu_op").nth(29).expect("an op").0 + 2;
+    let mut bytes = text.into_bytes();
+    bytes[from..to].fill(0);
+    let trace = Trace::from_reader("t", &bytes[..], &ReadOptions::default()).expect("a trace");
+    assert_eq!(trace.len(), 19);
+    let lost = note(&trace, "LOST_EVENTS");
+    assert!(lost.starts_with("1 × event that a hole of zero bytes runs through"), "{lost}");
+    let hint = trace.notes().get("LOST_EVENTS").map_or("", |note| note.hint);
+    assert!(hint.contains("uids behind it may be shifted"), "{hint}");
+    assert!(strict(&bytes).is_err_and(|error| error.contains("hole")));
+}
+
+#[test]
+fn control_bytes_are_told_in_strings_that_nobody_wants() {
+    for place in [r#""cat": "cpu_op"#, r#""ph": "X"#, r#"External id"#, r#"traceName": "t"#] {
+        let text = many(30);
+        let at = text.rfind(place).expect("the place") + place.len();
+        let text = format!("{}\u{1}{}", &text[..at], &text[at..]);
+        let repairs = repairs(&trace(&text));
+        assert!(repairs.starts_with("1 × text with raw control characters"), "{place}: {repairs}");
+        assert!(strict(text.as_bytes()).is_err(), "{place}");
+    }
+    let unknown = r#"{"ph": "i", "cat": "x", "name": "n", "zzz": "a	b"}"#;
+    assert!(repairs(&events(unknown)).starts_with("1 × text with raw control characters"));
+}
+
+#[test]
+fn odd_bytes_and_escapes_are_told_in_events_that_look_like_those_before() {
+    for damaged in [&b"\xff"[..], b"\\x", b"\\u12", b"\x1f"] {
+        let text = many(30).replace(r#""args": {"#, r#""args": {"extra": "some text", "#);
+        let at = text.rfind("some text").expect("the place") + 4;
+        let text = [&text.as_bytes()[..at], damaged, &text.as_bytes()[at..]].concat();
+        let trace = Trace::from_reader("t", &text[..], &ReadOptions::default()).expect("a trace");
+        assert_eq!((trace.len(), trace.notes().iter().map(|note| note.count).sum()), (30, 1));
+        assert!(strict(&text).is_err());
+    }
+}
+
+#[test]
+fn numbers_and_brackets_that_are_no_json_are_told_where_nobody_wants_them() {
+    for value in ["{1]", "020", "20.", "20x", "0x14", "[1,]", "[1 2]", "{\"a\":}", "1.2.3", "-"] {
+        let text = many(30).replace(r#""args": {"#, r#""args": {"extra": 7, "#);
+        let at = text.rfind("\"extra\": 7").expect("the place") + 9;
+        let text = format!("{}{value}{}", &text[..at], &text[at + 1..]);
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_err(), "{value}");
+        assert!(strict(text.as_bytes()).is_err(), "{value}");
+        assert!(!trace(&text).notes().is_empty(), "{value}");
+        let header = many(3).replace(r#""traceName": "t""#, &format!(r#""x": {{"y": {value}}}"#));
+        assert!(strict(header.as_bytes()).is_err(), "{value} outside of events");
+    }
+}
+
+#[test]
+fn an_event_that_is_not_closed_costs_itself_alone() {
+    for (whole, cut) in [
+        (r#""args": {"External id": 17}}"#, r#""args": {"External id": 17"#),
+        (r#""args": {"External id": 17}}"#, r#""args": {"Input Dims": [[1, 2], [3]"#),
+        (r#""args": {"External id": 17}}"#, r#""args": {"Input Dims": [[[[[[[["#),
+    ] {
+        let text = many(400);
+        assert_eq!(text.matches(whole).count(), 1);
+        let trace = trace(&text.replace(whole, cut));
+        assert_eq!((trace.len(), trace.total_events()), (399, 400), "{cut}");
+        assert!(trace.notes().get("TRUNCATED").is_none(), "{cut}");
+        let lost = note(&trace, "LOST_EVENTS");
+        assert!(lost.starts_with("1 × event that cannot be read and is left out,"), "{lost}");
+    }
+}
+
+#[test]
+fn a_stray_bracket_between_events_costs_no_event() {
+    for stray in ["]", "],", "[", "]}", "{", "}", "]]", "[["] {
+        let text = many(200);
+        let at = text.match_indices("{\"ph\"").nth(99).expect("an event").0;
+        let text = format!("{}{stray}{}", &text[..at], &text[at..]);
+        let trace = trace(&text);
+        assert_eq!(trace.len(), 200, "{stray}");
+        assert!(!trace.notes().is_empty(), "{stray}");
+        assert!(strict(text.as_bytes()).is_err(), "{stray}");
+        assert_eq!(trace.header().schema_version, Some(1));
+    }
+}
+
+#[test]
+fn a_bracket_that_is_missing_behind_the_events_is_told_and_no_cut() {
+    let trace = trace(&many(20).replace("], \"traceName\"", ", \"traceName\""));
+    assert_eq!(trace.len(), 20);
+    assert!(repairs(&trace).contains("bracket missing"), "{}", repairs(&trace));
+    assert!(trace.notes().get("TRUNCATED").is_none());
+}
+
+#[test]
+fn another_trace_behind_the_end_is_a_loss_that_is_told() {
+    let one = many(20);
+    for (count, text) in [
+        (20, format!("{one}{one}")),
+        (20, format!("{one}\n{one}")),
+        (1, format!("[{}][{}]", op("a", 1), op("b", 2))),
+    ] {
+        let trace = trace(&text);
+        let lost = note(&trace, "LOST_EVENTS");
+        let told = format!("{count} × event of another trace behind the end of this one");
+        assert!(lost.starts_with(&told), "{lost}");
+        assert!(lost.contains("% of the text"), "{lost}");
+        assert!(strict(text.as_bytes()).is_err());
+    }
+    let other = note(&trace(&format!("{one}{{\"a\": 1}}")), "LOST_EVENTS");
+    assert!(other.starts_with("1 × other document behind the end"), "{other}");
+}
+
+#[test]
+fn events_on_lines_are_read_with_and_without_a_list_before_them() {
+    let lines: Vec<String> = (2..50).map(|ts| op("n", ts)).collect();
+    let whole = trace(&lines.join("\n"));
+    assert_eq!(whole.len(), 48);
+    assert_eq!(
+        repairs(&whole),
+        "1 × list of events without its brackets, one event a line (first: byte 0)"
+    );
+    let behind = trace(&format!("[{}],\n{}", op("a", 1), lines.join(",\n")));
+    assert_eq!(behind.len(), 49);
+    assert!(behind.notes().get("TRUNCATED").is_none(), "{:?}", behind.notes());
+    let cut = lines.join("\n");
+    let cut = trace(&cut[..cut.len() - 20]);
+    assert_eq!((cut.len(), cut.notes().get("TRUNCATED").is_some()), (47, true));
+}
+
+#[test]
+fn what_is_lost_is_counted_by_the_events_in_it() {
+    let text = many(100);
+    let start = text.match_indices("{\"ph\"").nth(50).expect("an event").0;
+    // Of two events, the brackets that tell their ends and beginnings are gone.
+    let broken = text[start..].replacen("}},\n{", "", 1).replacen("\"cat\":", "\"cat\"", 1);
+    let trace = trace(&format!("{}{broken}", &text[..start]));
+    assert_eq!((trace.len(), trace.total_events()), (98, 100));
+    let lost = note(&trace, "LOST_EVENTS");
+    assert!(lost.starts_with("2 × event that cannot be read and is left out, 2"), "{lost}");
+    assert_eq!(trace.events().last().map(|event| trace.uid(event)), Some(Uid(99)));
+}
+
+#[test]
+fn a_cut_file_says_what_is_known_of_its_size() {
+    let text = many(100);
+    let plain = trace(&text[..text.len() / 2]);
+    let cut = note(&plain, "TRUNCATED");
+    assert!(cut.contains("how much is missing the file does not say"), "{cut}");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(text.as_bytes()).expect("written");
+    let mut packed = encoder.finish().expect("packed");
+    let body = packed.len() / 2;
+    // The block says another length than its check: the rest cannot be unpacked.
+    packed.truncate(body);
+    packed.extend_from_slice(&[0xff; 4000]);
+    let damaged = Trace::from_reader("t", &packed[..], &ReadOptions::default()).expect("a trace");
+    assert!(!damaged.notes().is_empty());
+}
+
+#[test]
+fn times_that_no_clock_shows_are_told() {
+    let zeros = events(
+        &(0..40)
+            .map(|at| op("n", if at % 2 == 0 { 0 } else { 3_000_000_000 + at }))
+            .collect::<Vec<_>>()
+            .join(","),
+    );
+    let anomaly = note(&zeros, "CLOCK_ANOMALY");
+    assert!(anomaly.starts_with("20 × event at time 0, long before all others"), "{anomaly}");
+    let from_zero = events(&(0..40).map(|at| op("n", at)).collect::<Vec<_>>().join(","));
+    assert!(from_zero.notes().is_empty());
+    for absurd in ["1e300", "1234567890123456789012345678901234567890", "-1e300"] {
+        let event = op("n", 1).replace("\"ts\": 1", &format!("\"ts\": {absurd}"));
+        let anomaly = note(&events(&event), "CLOCK_ANOMALY");
+        assert!(anomaly.starts_with("1 × ts that no clock shows"), "{absurd}: {anomaly}");
+    }
+}
+
+#[test]
+fn an_event_of_five_megabytes_is_read_and_is_no_damage() {
+    let long = op("n", 2).replace("External id", &"x".repeat(5 << 20));
+    let text = format!("[{},{long},{}]", op("a", 1), op("b", 3));
+    assert_eq!(strict(text.as_bytes()), Ok(3));
+}
+
+#[test]
+fn an_argument_nested_too_deep_costs_its_event_alone() {
+    let deep = format!("{}{}", "[".repeat(600), "]".repeat(600));
+    let deep = op("n", 2).replace("\"External id\": 2", &format!("\"deep\": {deep}"));
+    let trace = events(&[op("a", 1), deep, op("b", 3)].join(","));
+    assert_eq!((names(&trace), trace.total_events()), (vec!["a", "b"], 3));
+    assert!(note(&trace, "LOST_EVENTS").contains("nested deeper than 512"));
+}
+
+#[test]
+fn a_key_may_be_written_with_escapes() {
+    let event = op("a", 1).replace("\"name\"", "\"n\\u0061me\"");
+    let trace = trace(&format!(r#"{{"trace\u0045vents": [{event}]}}"#));
+    assert_eq!((names(&trace), trace.notes().is_empty()), (vec!["a"], true));
+}
+
+#[test]
+fn a_timeline_of_our_own_is_refused_with_a_hint() {
+    let text = format!(r#"{{"tracetree":{{"verdict":"x"}},"traceEvents":[{}]}}"#, op("a", 1));
+    let error = read(&text).map(|trace| trace.len()).expect_err("no trace");
+    assert_eq!(error.kind(), ErrorKind::NotATrace);
+    assert!(error.to_string().contains("tracetree wrote"), "{error}");
+}
+
+#[test]
+fn files_of_other_encodings_are_named() {
+    let wide: Vec<u8> = "[{\"ph\": 1}]".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let error = Trace::from_reader("t", &wide[..], &ReadOptions::default()).map(|t| t.len());
+    assert!(error.is_err_and(|error| error.to_string().contains("UTF-32")));
+    let pack = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("written");
+        encoder.finish().expect("packed")
+    };
+    let twice = pack(&pack(many(3).as_bytes()));
+    let error = Trace::from_reader("t", &twice[..], &ReadOptions::default()).map(|t| t.len());
+    assert!(error.is_err_and(|error| error.to_string().contains("packed twice")));
 }

@@ -159,7 +159,7 @@ fn of_a_file_that_is_cut_off_all_whole_events_are_kept() {
         assert_eq!(trace.total_events(), kept, "{name}");
         let (count, message) = note(&trace, "TRUNCATED");
         assert_eq!(count, 1, "{name}");
-        assert!(message.contains(share) && message.contains('%'), "{message}");
+        assert!(message.contains(share) && message.contains("how much is missing"), "{message}");
         assert_strict_refuses(name, true);
     }
 }
@@ -225,6 +225,8 @@ fn times_of_zero_stay() {
     assert_eq!(dropped.category(kernel), Category::Kernel);
     assert_eq!((dropped.start(kernel), dropped.duration(kernel)), (Nanos::ZERO, Nanos::ZERO));
     let zero = trace("malformed/35_second_half_ts_zero.json").expect("the folder is there");
+    let anomaly = note(&zero, "CLOCK_ANOMALY");
+    assert!(anomaly.1.starts_with("202 × event at time 0, long before all others"), "{anomaly:?}");
     assert_eq!(zero.events().filter(|&event| zero.start(event) == Nanos::ZERO).count(), 202);
 }
 
@@ -361,6 +363,9 @@ fn every_element_of_every_trace_is_kept_or_counted() {
     for part in ["cpu", "inference", "mi300_h100", "old", "training"] {
         for entry in std::fs::read_dir(folder.join(part)).expect("the folder is there") {
             let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                continue;
+            }
             let trace = Trace::open(&path).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(trace.len() as u64 + left_out(&trace), trace.total_events(), "{path:?}");
             assert!(trace.notes().is_empty(), "{path:?}: {:?}", trace.notes());

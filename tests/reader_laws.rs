@@ -183,9 +183,18 @@ proptest! {
         let loose = Trace::from_reader("t", &bytes[..], &ReadOptions::default());
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
         let is_sound = loose.as_ref().is_ok_and(|trace| {
-            trace.notes().get("REPAIRED_JSON").is_none() && trace.notes().get("TRUNCATED").is_none()
+            let damage = ["REPAIRED_JSON", "LOST_EVENTS", "TRUNCATED"];
+            damage.iter().all(|code| trace.notes().get(code).is_none())
         });
         prop_assert_eq!(strict.is_ok(), is_sound);
+    }
+
+    #[test]
+    fn strict_refuses_every_text_that_is_no_json(changes in prop::collection::vec(change(), 1..3)) {
+        let bytes = damaged_later(&changes);
+        let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
+        let is_json = serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+        prop_assert!(is_json || strict.is_err());
     }
 
     #[test]

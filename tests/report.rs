@@ -245,3 +245,71 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
     assert_eq!(kernels, [odd]);
     assert_eq!(text(&folder, "merged_tree_output.txt").lines().count(), 4);
 }
+
+#[test]
+fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_asked_for() {
+    use tracetree::report::{CsvTexts, Report, ReportOptions};
+    let trace = |name: &str| {
+        let trace = support::trace_builder::TraceBuilder::cuda()
+            .thread("main", |t| {
+                t.op(name, |t| t.kernel("+kernel", 5.0));
+                t.op("aten::add", |t| t.kernel("add", 5.0));
+            })
+            .json();
+        tracetree::CallTree::build(
+            tracetree::Trace::from_reader("t", trace.as_bytes(), &Default::default())
+                .expect("a trace"),
+        )
+    };
+    let diff = tracetree::TraceDiff::new(trace("=1+1"), trace("=1+1"));
+    let analysis = std::sync::Arc::new(tracetree::Analysis::new(diff));
+    for (csv_texts, name, kernel) in
+        [(CsvTexts::AsTheyAre, "=1+1", "+kernel"), (CsvTexts::ForSpreadsheets, "'=1+1", "'+kernel")]
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = ReportOptions { csv_texts, ..ReportOptions::default() };
+        Report::with_options(analysis.clone(), options).write(folder.path()).expect("a report");
+        let names = |file: &str, column: &str| -> Vec<String> {
+            table(&folder, file).iter().map(|row| row[column].clone()).collect()
+        };
+        assert!(names("diff_stats_names_summary.csv", "name").contains(&name.to_owned()));
+        assert!(names("kernels.csv", "kernel").contains(&kernel.to_owned()));
+        let differences = names("diff_stats_names_summary.csv", "diff_sum_ms");
+        assert!(differences.iter().all(|number| number.parse::<f64>().is_ok()), "{differences:?}");
+    }
+}
+
+/// A trace whose ops stand this deep in each other.
+fn deep(depth: usize) -> String {
+    let op = |at: usize| {
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"op{at}","pid":1,"tid":1,"ts":{at},"dur":{}}}"#,
+            2 * (depth - at) + 1
+        )
+    };
+    let ops: Vec<String> = (0..depth).map(op).collect();
+    format!(r#"{{"traceEvents":[{}]}}"#, ops.join(","))
+}
+
+#[test]
+fn files_do_not_grow_with_the_square_of_the_depth() {
+    use tracetree::report::{Emit, Report, ReportOptions};
+    let trace = || {
+        let text = deep(4_000);
+        tracetree::CallTree::build(
+            tracetree::Trace::from_reader("t", text.as_bytes(), &Default::default())
+                .expect("a trace"),
+        )
+    };
+    let analysis = tracetree::Analysis::new(tracetree::TraceDiff::new(trace(), trace()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ReportOptions { emits: vec![Emit::Flamegraph], ..ReportOptions::default() };
+    Report::with_options(analysis, options).write(folder.path()).expect("a report");
+    let size = |file: &str| std::fs::metadata(folder.path().join(file)).expect("a file").len();
+    assert!(size("merged_tree_output.txt") < 4_000 * 700, "{}", size("merged_tree_output.txt"));
+    assert!(size("folded.txt") < 4_000 * 2_500, "{}", size("folded.txt"));
+    let tree = text(&folder, "merged_tree_output.txt");
+    assert!(tree.lines().count() > 4_000);
+    let said = tree.lines().filter(|line| line.contains("what is deeper stands in this column"));
+    assert_eq!(said.count(), 1);
+}

@@ -2,7 +2,7 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Comparability, LayerPairs, Verdicts};
+use super::{Analysis, Comparability, LayerPairs, TraceEfficiency, Verdicts};
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -15,6 +15,7 @@ pub(super) struct Cached {
     pub(super) verdicts: OnceLock<Verdicts>,
     layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
+    pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
 }
 
 impl Analysis {

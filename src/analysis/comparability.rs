@@ -7,14 +7,15 @@
 
 use super::Analysis;
 use super::robust::median;
-use crate::program::{Measure, Phase, Steps};
+use crate::program::{Architecture, Found, Measure, Model, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// These say that the sides did not do the same work.
-const NOT_COMPARABLE: [&str; 5] = [
+const NOT_COMPARABLE: [&str; 6] = [
+    "DIFFERENT_ARCHITECTURE",
     "DIFFERENT_MODEL",
     "DIFFERENT_SHAPES",
     "DIFFERENT_DTYPE",
@@ -38,18 +39,21 @@ impl Comparability {
     /// Checks whether the traces may be compared.
     pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
+        analysis.check_architecture(&mut found.both);
         analysis.check_model(&mut found.both);
         analysis.check_arguments(&mut found.both);
         analysis.check_tokens_and_steps(&mut found.both);
         analysis.check_world_size(&mut found.both);
+        analysis.check_conditions(&mut found.both);
         for side in Side::BOTH {
             analysis.check_side(side, &mut found.sides[side]);
         }
         found
     }
 
-    /// Whether both sides did the same work, as far as the traces tell: no model, shapes, types,
-    /// tokens or world size that differ. Another number of steps is no obstacle.
+    /// Whether both sides did the same work, as far as the traces tell: no architecture, model, shapes,
+    /// types, tokens or world size that differ. Another number of steps is no obstacle, nor are another
+    /// device, version, recording option, rank or backend, which are told.
     pub fn is_comparable(&self) -> bool {
         NOT_COMPARABLE.iter().all(|code| self.both.get(code).is_none())
     }
@@ -59,6 +63,25 @@ impl Analysis {
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
+    }
+
+    /// Two architectures, each told by more than a little evidence.
+    fn check_architecture(&self, notes: &mut Notes) {
+        let models = PerSide::from_fn(|side| Model::with_steps(self.tree(side), self.steps(side)));
+        let told = models.map(|model| model.architecture.filter(|found| !found.is_thin));
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
+            notes.add(
+                "DIFFERENT_ARCHITECTURE",
+                u64::from(one.what != two.what),
+                "compare two runs of one model",
+                || {
+                    let told = |found: &Found<Architecture>| {
+                        format!("{} ({})", found.what.label(), found.evidence.join(", "))
+                    };
+                    format!("the models are of two kinds: {} | {}", told(&one), told(&two))
+                },
+            );
+        }
     }
 
     fn check_model(&self, notes: &mut Notes) {
@@ -177,15 +200,6 @@ impl Analysis {
                     percent(replayed, total)
                 )
             },
-        );
-        let phases = self.phases(side);
-        let mut calls = self.accounted_calls(side).iter();
-        let knows = calls.any(|&call| phases.phase(call) != Phase::Unknown);
-        notes.add(
-            "NO_PHASE_ANNOTATIONS",
-            u64::from(!knows),
-            "wrap the phases in record_function, or profile with the engine's own annotations",
-            || "nothing in the trace tells the phases: all work counts as phase unknown".to_owned(),
         );
         notes.add(
             "NO_PYTHON_STACKS",

@@ -4,6 +4,8 @@ mod account;
 mod cached;
 mod categories;
 mod comparability;
+mod conditions;
+mod efficiency;
 mod fusion;
 mod kernels;
 mod layers;
@@ -19,12 +21,18 @@ use cached::Cached;
 use categories::CategoryTable;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use comparability::Comparability;
+pub use efficiency::{
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
+    Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+};
 pub use fusion::{Evidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
-pub use verdict::{Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work};
+pub use verdict::{
+    Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
+};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};

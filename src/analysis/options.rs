@@ -1,6 +1,6 @@
 //! What a user may choose about an analysis.
 
-use super::{Categories, Thresholds};
+use super::{Categories, Models, Peaks, Thresholds};
 use crate::side::PerSide;
 
 /// How the time of two traces is told apart.
@@ -13,6 +13,10 @@ pub struct AnalysisOptions {
     pub stacks: usize,
     /// From where on a difference matters.
     pub thresholds: Thresholds,
+    /// What ops must do at least, by their names.
+    pub models: Models,
+    /// What devices can do at most.
+    pub peaks: Peaks,
     /// What people call the two sides; `trace1` and `trace2` where empty.
     pub names: PerSide<String>,
 }
@@ -29,6 +33,20 @@ impl AnalysisOptions {
     #[must_use]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
+        self
+    }
+
+    /// With these models of what ops must do at least.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> Self {
+        self.models = models;
+        self
+    }
+
+    /// With these peaks of devices.
+    #[must_use]
+    pub fn peaks(mut self, peaks: Peaks) -> Self {
+        self.peaks = peaks;
         self
     }
 

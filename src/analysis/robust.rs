@@ -1,4 +1,6 @@
-//! Samples → their median and spread, insensitive to single outliers.
+//! Samples → their median, spread and shift, insensitive to single outliers.
+
+use crate::side::PerSide;
 
 /// Makes the median deviation comparable with a standard deviation, for normal samples.
 const TO_STANDARD: f64 = 1.4826;
@@ -22,6 +24,25 @@ pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     TO_STANDARD * median(&distances)
 }
 
+/// More samples of a side than this are thinned out evenly before all differences are formed.
+const MOST_DIFFERENCES: usize = 1_000;
+
+/// The median of all differences between a sample of the candidate and one of the baseline (Hodges
+/// and Lehmann, *Estimates of location based on rank tests*, Ann. Math. Statist. 34 (1963) 598–611);
+/// `None` where a side has no sample.
+pub(super) fn shift(samples: &PerSide<Vec<f64>>) -> Option<f64> {
+    let (a, b) = (thinned(&samples.baseline), thinned(&samples.candidate));
+    let differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
+    (!differences.is_empty()).then(|| median(&differences))
+}
+
+fn thinned(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len().min(MOST_DIFFERENCES);
+    (0..count).map(|at| sorted[(2 * at + 1) * sorted.len() / (2 * count)]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +53,12 @@ mod tests {
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
         assert!((median_deviation(&[1.0, 2.0, 3.0, 4.0, 1000.0]) - 1.4826).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_shift_is_the_median_difference() {
+        let samples = PerSide::new(vec![1.0, 2.0, 100.0], vec![3.0, 4.0, 5.0]);
+        assert_eq!(shift(&samples), Some(2.0));
+        assert_eq!(shift(&PerSide::new(vec![], vec![1.0])), None);
     }
 }

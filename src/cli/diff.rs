@@ -5,7 +5,7 @@ use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::Path;
-use tracetree::report::{summarise, write_csv, write_markdown, write_summary};
+use tracetree::report::{summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -28,14 +28,14 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
     let comparison = load::comparison(paths, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
-    let report = comparison.report(args.emit.options());
+    let report = comparison.report(args.emit.options(console.unfinished()));
     console.progress().stage("writing the report", || report.write(&args.output))?;
     let summary = summarise(analysis);
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => summary::text(analysis, &summary, args.top, width, out),
         Format::Json => write_summary(&summary, out),
-        Format::Csv => write_csv(&TableKind::Names.of(analysis), out),
+        Format::Csv => write_csv_with(&TableKind::Names.of(analysis), args.emit.csv_texts(), out),
         Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {

@@ -6,6 +6,7 @@ use super::format::Format;
 use super::limit::Limit;
 use super::selection::SelectionArgs;
 use super::side_names::SideNameArgs;
+use super::yardstick::YardstickArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::analysis::{AnalysisOptions, Categories};
@@ -33,6 +34,8 @@ pub(super) struct DiffArgs {
     /// TOML file with rules for kinds of work, put before the built-in ones.
     #[arg(long, value_name = "FILE")]
     categories: Option<PathBuf>,
+    #[command(flatten)]
+    yardstick: YardstickArgs,
     /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv).
     #[arg(long, value_name = "N", default_value_t = 0)]
     stacks: usize,
@@ -60,6 +63,7 @@ impl DiffArgs {
     fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
+        let options = options.models(self.yardstick.models()?).peaks(self.yardstick.peaks()?);
         let options = self.side_names.add_to(options)?;
         Ok(match &self.categories {
             Some(path) => options.categories(Categories::extended(path)?),

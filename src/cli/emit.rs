@@ -3,7 +3,7 @@
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{Emit, ReportOptions};
+use tracetree::report::{CsvTexts, Emit, ReportOptions, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
@@ -25,6 +25,9 @@ pub(super) struct EmitArgs {
     /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices)]
     perfetto_slices: usize,
+    /// Put ' before texts in CSV that a spreadsheet would take for a formula (they begin with = + - @).
+    #[arg(long)]
+    csv_safe: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,7 +56,7 @@ impl EmitName {
             EmitName::Xlsx => &[Emit::Xlsx],
             EmitName::Svg => &[Emit::Flamegraph],
             EmitName::Perfetto => &[Emit::Perfetto],
-            EmitName::All => &Emit::ALL,
+            EmitName::All => Emit::ALL,
             EmitName::None => &[],
         }
     }
@@ -61,14 +64,20 @@ impl EmitName {
 
 impl EmitArgs {
     /// What the library is asked to write.
-    pub(super) fn options(&self) -> ReportOptions {
+    pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
         let mut emits: Vec<Emit> =
             self.emit.iter().flat_map(|name| name.formats()).copied().collect();
         if self.open {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        ReportOptions { emits, perfetto_slices: self.perfetto_slices }
+        let (perfetto_slices, csv_texts) = (self.perfetto_slices, self.csv_texts());
+        ReportOptions { emits, perfetto_slices, csv_texts, unfinished }
+    }
+
+    /// The texts in tables.
+    pub(super) fn csv_texts(&self) -> CsvTexts {
+        if self.csv_safe { CsvTexts::ForSpreadsheets } else { CsvTexts::AsTheyAre }
     }
 
     /// Shows the page of a report where that is asked for. A machine without a browser is no error.

@@ -8,6 +8,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use tracetree::diff::{Evidence, Explanation, SharedWord, TraceDiff};
+use tracetree::report::one_line;
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Result, Side};
 
@@ -89,9 +90,9 @@ fn path(diff: &TraceDiff, side: Side, call: CallId, out: &mut dyn Write) -> io::
 
 fn named(diff: &TraceDiff, side: Side, call: CallId) -> String {
     let tree = diff.tree(side);
-    let name: String = tree.name(call).chars().filter(|c| !c.is_control()).collect();
+    let name = one_line(tree.name(call));
     match tree.event(call) {
         Some(event) => format!("{name} [{}]", tree.trace().uid(event).0),
-        None => name,
+        None => name.into_owned(),
     }
 }

@@ -2,14 +2,18 @@
 
 use super::format::Format;
 use std::io::{self, Write};
-use tracetree::fleet::{Fleet, RankRow};
-use tracetree::report::{write_csv, write_rows_json};
+use tracetree::fleet::{Fleet, RankRow, ranges};
+use tracetree::report::{CsvTexts, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
-pub(super) fn print(fleet: &Fleet, format: Format, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print(
+    fleet: &Fleet,
+    (format, texts): (Format, CsvTexts),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
         Format::Text => text(&fleet.ranks, out),
-        Format::Csv => write_csv(&fleet.table(), out),
+        Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
         Format::Md => markdown(&fleet.ranks, out),
     }
@@ -34,6 +38,13 @@ fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
         for row in rows.iter().filter(|row| row.is_straggler[side]) {
             writeln!(out, "{}: the other ranks wait for {}", side.label(), row.folder)?;
         }
+        let last = rows.iter().filter(|row| !row.waits[side].last_in.is_empty());
+        let last: Vec<String> = last
+            .map(|row| format!("{} in {}", row.folder, ranges(&row.waits[side].last_in)))
+            .collect();
+        if !last.is_empty() {
+            writeln!(out, "{}: last in its collectives: {}", side.label(), last.join(", "))?;
+        }
     }
     Ok(())
 }
@@ -49,7 +60,7 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
 
 fn cells(row: &RankRow) -> Vec<String> {
     let PerSide { baseline, candidate } = row.totals.map(|totals| totals.time);
-    let waits = row.waits.map(|wait| format!("{:.3}", wait.wait.as_millis()));
+    let waits = row.waits.as_ref().map(|wait| format!("{:.3}", wait.wait.as_millis()));
     vec![
         row.folder.clone(),
         format!("{:.3}", baseline.as_millis()),

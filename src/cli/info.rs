@@ -2,21 +2,26 @@
 
 use super::Outcome;
 use super::output::Console;
+use super::yardstick::YardstickArgs;
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree::Result;
+use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::{HeadInfo, TraceInfo};
 use tracetree::report::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
+    write_info_head_fields, write_info_json, write_info_line,
 };
 use tracetree::trace::{ReadOptions, Trace};
+use tracetree::{CallTree, Result};
 
 #[derive(Args)]
 pub(super) struct InfoArgs {
     /// The traces.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
+    #[command(flatten)]
+    yardstick: YardstickArgs,
     /// How they are described.
     #[arg(long, default_value = "text")]
     format: InfoFormat,
@@ -30,58 +35,97 @@ enum InfoFormat {
     Json,
 }
 
+/// So many ops are listed as the furthest from their roofline.
+const FURTHEST: usize = 10;
+
+/// What the efficiency of a trace is told by.
+struct Yardstick {
+    models: Models,
+    peaks: Peaks,
+}
+
+impl Yardstick {
+    fn of(args: &InfoArgs) -> Result<Yardstick> {
+        Ok(Yardstick { models: args.yardstick.models()?, peaks: args.yardstick.peaks()? })
+    }
+}
+
 pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
+    let yardstick = Yardstick::of(args)?;
     match (args.format, args.traces.as_slice()) {
-        (InfoFormat::Text, [path]) => describe_one(path, console)?,
-        (InfoFormat::Text, _) => describe_all(&args.traces, console)?,
+        (InfoFormat::Text, [path]) => describe_one(path, &yardstick, console)?,
+        (InfoFormat::Text, _) => describe_all(&args.traces, &yardstick, console)?,
         (InfoFormat::Json, _) => {
-            let infos = read_all(&args.traces, console)?;
+            let infos = read_all(&args.traces, &yardstick, console)?;
             console.print(|out| write_info_json(&infos, out))?;
         }
     }
     Ok(Outcome::Done)
 }
 
-/// The head of a large file shows at once, long before its events are read. Standard input can be
-/// read only once.
-fn describe_one(path: &Path, console: &mut Console) -> Result<()> {
-    let early = match path == Path::new("-") {
-        true => None,
-        false => Some(HeadInfo::of(&Trace::read_header(path)?)),
+/// The head of a large file shows at once, long before its events are read. Standard input and pipes
+/// can be read only once.
+fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
+    let early = match path.is_file() {
+        true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
+        false => None,
     };
-    print_name(&path.display().to_string(), console)?;
+    let name = path.display().to_string();
     if let Some(early) = &early {
+        print_name(&name, console)?;
         print_head(early, console)?;
     }
     // No bar: it would wipe the head off its line.
-    let info = read(path, console.reading())?;
+    let read = read(path, yardstick, console.reading());
+    if read.is_err() && early.is_some() && !console.is_verbose() {
+        // What stands on the line already is whole without the rest.
+        console.print(|out| writeln!(out))?;
+    }
+    let DescribedTrace { info, efficiency } = read?;
+    if early.is_none() {
+        print_name(&name, console)?;
+    }
     // Some files tell of their devices only behind the events.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
     }
-    print_rest(&info, console)
+    print_rest(&info, console)?;
+    console.print(|out| write_info_efficiency(&efficiency, out))
 }
 
-fn describe_all(paths: &[PathBuf], console: &mut Console) -> Result<()> {
-    for info in read_all(paths, console)? {
+fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
+    for DescribedTrace { info, efficiency } in read_all(paths, yardstick, console)? {
         print_name(&info.path, console)?;
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
+        if console.is_verbose() {
+            console.print(|out| write_info_efficiency(&efficiency, out))?;
+        }
     }
     Ok(())
 }
 
-fn read_all(paths: &[PathBuf], console: &Console) -> Result<Vec<TraceInfo>> {
+fn read_all(
+    paths: &[PathBuf],
+    yardstick: &Yardstick,
+    console: &Console,
+) -> Result<Vec<DescribedTrace>> {
     let files: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     console.progress().reading(&files, |options| {
-        files.par_iter().zip(options).map(|(path, options)| read(path, options)).collect()
+        files
+            .par_iter()
+            .zip(options)
+            .map(|(path, options)| read(path, yardstick, options))
+            .collect()
     })
 }
 
-fn read(path: &Path, options: &ReadOptions) -> Result<TraceInfo> {
-    let trace = Trace::open_with(path, options)?;
+fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<DescribedTrace> {
+    let tree = CallTree::build(Trace::open_with(path, options)?);
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-    Ok(TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of(&trace) })
+    let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
+    let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);
+    Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
 }
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {

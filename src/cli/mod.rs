@@ -5,6 +5,7 @@ mod compare;
 mod diff;
 mod diff_args;
 mod emit;
+mod escape;
 mod explain;
 mod fleet;
 mod fleet_summary;
@@ -19,9 +20,11 @@ mod progress;
 mod reading;
 mod selection;
 mod side_names;
+mod signals;
 mod summary;
 mod tree;
 mod uid;
+mod yardstick;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use output::Console;
@@ -89,9 +92,13 @@ enum Command {
 
 /// Runs the command line.
 pub(crate) fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return pages::answer(&answer),
+    };
     share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
+    signals::watch(console.unfinished());
     match cli.command.run(&mut console) {
         Ok(outcome) => ExitCode::from(outcome as u8),
         Err(error) if console.is_closed() => {

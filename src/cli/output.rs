@@ -1,20 +1,24 @@
-//! Where the command line prints: results to stdout, progress and warnings to stderr.
+//! Where the command line prints: results to stdout, progress and warnings to stderr. All text leaves
+//! for a terminal through here, but for the bars, and is escaped.
 
 use super::Color;
+use super::escape::Escaping;
 use super::progress::Progress;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
+use tracetree::report::Unfinished;
 use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
 /// Both streams of the terminal, with what the user wants to see on them.
 pub(super) struct Console {
-    out: AutoStream<io::Stdout>,
-    err: AutoStream<io::Stderr>,
+    out: Escaping<AutoStream<io::Stdout>>,
+    err: Escaping<AutoStream<io::Stderr>>,
     quiet: bool,
     verbose: bool,
     reading: ReadOptions,
     closed: bool,
+    unfinished: Unfinished,
 }
 
 impl Console {
@@ -25,12 +29,13 @@ impl Console {
             Color::Never => ColorChoice::Never,
         };
         Console {
-            out: AutoStream::new(io::stdout(), choice),
-            err: AutoStream::new(io::stderr(), choice),
+            out: Escaping::new(AutoStream::new(io::stdout(), choice), io::stdout().is_terminal()),
+            err: Escaping::new(AutoStream::new(io::stderr(), choice), io::stderr().is_terminal()),
             quiet,
             verbose,
             reading,
             closed: false,
+            unfinished: Unfinished::default(),
         }
     }
 
@@ -69,7 +74,7 @@ impl Console {
 
     /// A line to stderr whatever the user wants to see.
     pub(super) fn tell(&mut self, line: &str) {
-        let _ = writeln!(self.err, "tracetree: {line}");
+        let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }
 
     /// Why the program stops.
@@ -80,12 +85,17 @@ impl Console {
 
     /// Bars for what takes long: on a terminal, unless the user wants it quiet.
     pub(super) fn progress(&self) -> Progress {
-        Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
+        Progress::new(!self.quiet && self.err.is_terminal(), self.reading.clone())
     }
 
     /// How traces are read.
     pub(super) fn reading(&self) -> &ReadOptions {
         &self.reading
+    }
+
+    /// The folders that are being written.
+    pub(super) fn unfinished(&self) -> Unfinished {
+        self.unfinished.clone()
     }
 
     pub(super) fn is_verbose(&self) -> bool {

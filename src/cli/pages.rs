@@ -6,6 +6,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 use std::io::{self, Write};
+use std::process::ExitCode;
 use tracetree::Result;
 
 #[derive(Args)]
@@ -19,6 +20,21 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     generate(args.shell, &mut Cli::command(), "tracetree", &mut script);
     console.print(|out| out.write_all(&script))?;
     Ok(Outcome::Done)
+}
+
+/// Prints what clap has to say: help, the version, or what is wrong with the arguments. A reader that
+/// closes the pipe early is no error; a full device is one, as it is of every command.
+pub(super) fn answer(answer: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
+    match answer.print().and_then(|()| io::stdout().flush()) {
+        Ok(()) => code,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
+        Err(error) => {
+            let _ =
+                writeln!(io::stderr(), "tracetree: error: standard output: cannot write: {error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// One page with all commands, because one page is what `man tracetree` finds.

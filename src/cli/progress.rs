@@ -1,5 +1,6 @@
 //! Stages of the work → bars on a terminal's stderr, gone when the stage is done.
 
+use super::escape;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,7 +63,7 @@ impl Progress {
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let bar = self.bars.add(bar.with_style(style(template)));
-        bar.set_message(shorten(&name, NAME).into_owned());
+        bar.set_message(escape::text(&shorten(&name, NAME)));
         bar
     }
 

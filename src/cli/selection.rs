@@ -21,10 +21,10 @@ pub(super) struct SelectionArgs {
     /// Compare only these steps of the candidate.
     #[arg(long, value_name = "RANGE")]
     new_steps: Option<StepRange>,
-    /// Differences below this share (0.05 is 5 %) count as similar.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = number)]
+    /// Differences below this share (0.02 is 2 %) count as similar.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = number)]
     rel_threshold: f64,
-    /// Differences per step below this many µs count as similar [default: 0.1 % of the total].
+    /// Differences per step below this many µs count as similar [default: none is too small; 0.1 % of the total to be listed].
     #[arg(long, value_name = "US", value_parser = micros)]
     abs_threshold_us: Option<Nanos>,
     /// Exit with 3 if the traces are not of the same model, shapes, types, tokens or world size.

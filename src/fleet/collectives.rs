@@ -1,4 +1,5 @@
-//! The traces of several ranks → how long each rank waited for the others in its collectives.
+//! The traces of several ranks → how long each rank waited for the others in its collectives, and who
+//! came last in which.
 //!
 //! A collective ends everywhere at about the same time, and begins on each rank when that rank gets
 //! there. So the rank with the *shortest* kernel came last, and the others' kernels were waiting:
@@ -8,83 +9,138 @@
 //! rank 1   ├─ compute ─┤├──── all_reduce ────┤
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: waited for nobody
 //! ```
-//! The n-th collective of one kind on one rank is the n-th of that kind on every other.
+//! Which kernels are one collective is told by the process group and its sequence number where the
+//! profiler recorded them. Elsewhere the n-th kernel of one kind in one group on one rank is the n-th on
+//! every other; where a rank lacks one, the kernels that end together are one (see `matching`).
 
+use super::matching;
 use crate::analysis::robust::median;
 use crate::program::is_communication;
-use crate::trace::{Category, Nanos, Trace};
-use std::collections::BTreeMap;
+use crate::trace::{EventId, Nanos, TextId};
+use crate::tree::{CallId, CallKind, CallTree};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The collectives of one rank: for each kind the durations, in order of start.
+/// What makes kernels on two ranks comparable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    /// The process group; empty where it is not recorded.
+    pub(super) group: String,
+    /// The collective's name, else the kernel's.
+    pub(super) name: String,
+}
+
+/// One communication kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kernel {
+    /// Position among all communication kernels of its rank, by start.
+    pub(super) position: usize,
+    /// Number of the collective in its group, where it is recorded.
+    pub(super) sequence: Option<i64>,
+    pub(super) end: Nanos,
+    pub(super) duration: Nanos,
+}
+
+/// The collectives of one rank: for each kind its kernels, in order of start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
-    durations: BTreeMap<String, Vec<Nanos>>,
+    kernels: BTreeMap<Kind, Vec<Kernel>>,
 }
 
 /// What one rank spent in collectives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectiveWait {
     /// Communication kernels.
     pub count: u64,
     /// Sum of their durations.
     pub time: Nanos,
-    /// Communication kernels that every rank has.
+    /// Communication kernels that every rank of their group has.
     pub matched: u64,
     /// Of the matched ones, own duration − shortest on any rank, summed.
     pub wait: Nanos,
+    /// The matched collectives in which this rank came last, by their number from 0, in the order of
+    /// the first rank's starts.
+    pub last_in: Vec<u64>,
 }
 
 impl Collectives {
     /// The communication kernels of a trace.
-    pub fn of(trace: &Trace) -> Collectives {
-        let mut kernels: Vec<_> = trace
-            .events()
-            .filter(|&event| trace.category(event) == Category::Kernel)
-            .filter(|&event| is_communication(trace, event))
+    pub fn of(tree: &CallTree) -> Collectives {
+        let trace = tree.trace();
+        let is_gpu = |call: CallId| tree.kind(call) == CallKind::Gpu;
+        let mut found: Vec<(EventId, CallId)> = tree
+            .calls()
+            .filter(|&call| is_gpu(call) && is_communication(tree, call))
+            .filter_map(|call| Some((tree.event(call)?, call)))
             .collect();
-        kernels.sort_by_key(|&event| (trace.start(event), event));
-        let mut durations: BTreeMap<String, Vec<Nanos>> = BTreeMap::new();
-        for event in kernels {
-            let kind = match trace.collectives().get(event) {
-                Some(&name) => trace.text(name),
-                None => trace.name(event),
-            };
-            durations.entry(kind.to_owned()).or_default().push(trace.duration(event));
+        found.sort_by_key(|&(event, _)| (trace.start(event), event));
+        let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
+        for (position, (event, call)) in found.into_iter().enumerate() {
+            let name = trace.collectives().get(event).map_or(trace.name(event), |&n| trace.text(n));
+            let group = recorded(tree, call, |event| trace.process_groups().get(event).copied());
+            let group = trace.text(group.unwrap_or(TextId::EMPTY)).to_owned();
+            let sequence = recorded(tree, call, |e| trace.collective_sequences().get(e).copied());
+            let (end, duration) = (trace.end(event), trace.duration(event));
+            kernels.entry(Kind { group, name: name.to_owned() }).or_default().push(Kernel {
+                position,
+                sequence,
+                end,
+                duration,
+            });
         }
-        Collectives { durations }
+        Collectives { kernels }
     }
 
     /// What each of these ranks waited for the others, in their order.
     pub fn waits(ranks: &[Collectives]) -> Vec<CollectiveWait> {
-        let mut shortest: BTreeMap<(&str, usize), Nanos> = BTreeMap::new();
-        let kinds = ranks.first().map(|rank| rank.durations.keys()).into_iter().flatten();
-        for kind in kinds {
-            let lists: Option<Vec<&Vec<Nanos>>> =
-                ranks.iter().map(|rank| rank.durations.get(kind)).collect();
-            let Some(lists) = lists else { continue };
-            let common = lists.iter().map(|list| list.len()).min().unwrap_or(0);
-            for nth in 0..common {
-                let least = lists.iter().map(|list| list[nth]).min();
-                shortest.extend(least.map(|least| ((kind.as_str(), nth), least)));
+        let mut waits: Vec<CollectiveWait> = ranks.iter().map(Collectives::spent).collect();
+        let mut matched = Collectives::matched(ranks);
+        matched.sort_by_key(|collective| {
+            collective.iter().map(|&(rank, kernel)| (rank, kernel.position)).min()
+        });
+        for (number, collective) in matched.iter().enumerate() {
+            let shortest = collective.iter().min_by_key(|&&(rank, k)| (k.duration, rank));
+            let Some(&(last, shortest)) = shortest else { continue };
+            waits[last].last_in.push(number as u64);
+            for &(rank, kernel) in collective {
+                waits[rank].matched += 1;
+                waits[rank].wait += kernel.duration - shortest.duration;
             }
         }
-        ranks.iter().map(|rank| rank.wait(&shortest)).collect()
+        waits
     }
 
-    fn wait(&self, shortest: &BTreeMap<(&str, usize), Nanos>) -> CollectiveWait {
-        let mut total = CollectiveWait::default();
-        for (kind, durations) in &self.durations {
-            for (nth, &duration) in durations.iter().enumerate() {
-                total.count += 1;
-                total.time += duration;
-                if let Some(&least) = shortest.get(&(kind.as_str(), nth)) {
-                    total.matched += 1;
-                    total.wait += duration - least;
-                }
-            }
-        }
-        total
+    /// The collectives that at least two ranks have, and every rank of their group: rank and kernel.
+    fn matched(ranks: &[Collectives]) -> Vec<Vec<(usize, Kernel)>> {
+        let kinds: BTreeSet<&Kind> = ranks.iter().flat_map(|rank| rank.kernels.keys()).collect();
+        let of_kind = |kind: &Kind| {
+            let members: Vec<(usize, &[Kernel])> = ranks
+                .iter()
+                .enumerate()
+                .filter_map(|(at, rank)| Some((at, rank.kernels.get(kind)?.as_slice())))
+                .collect();
+            // A group that is not recorded is that of all ranks.
+            let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
+            if is_whole && members.len() > 1 { matching::matched(&members) } else { Vec::new() }
+        };
+        kinds.into_iter().flat_map(of_kind).collect()
     }
+
+    fn spent(&self) -> CollectiveWait {
+        let kernels = || self.kernels.values().flatten();
+        CollectiveWait {
+            count: kernels().count() as u64,
+            time: kernels().map(|kernel| kernel.duration).sum(),
+            ..CollectiveWait::default()
+        }
+    }
+}
+
+/// What is recorded beside the kernel, else beside the nearest call above that has it.
+fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T>) -> Option<T> {
+    std::iter::once(call)
+        .chain(tree.ancestors(call))
+        .filter_map(|above| tree.event(above))
+        .find_map(look)
 }
 
 /// The position of the rank that the others wait for: the one that waits clearly least itself.
@@ -100,33 +156,75 @@ pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn rank(times: &[(&str, &[i64])]) -> Collectives {
-        let list = |list: &[i64]| list.iter().copied().map(Nanos).collect();
-        Collectives {
-            durations: times
-                .iter()
-                .map(|(kind, times)| ((*kind).to_owned(), list(times)))
-                .collect(),
+    /// Group, name, and for each kernel its sequence number and duration.
+    type Times<'a> = (&'a str, &'a str, &'a [(Option<i64>, i64)]);
+
+    /// Kernels of these durations; those of all kinds end at 1000, 2000, …
+    fn rank(times: &[Times<'_>]) -> Collectives {
+        let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
+        let mut position = 0;
+        for (group, name, list) in times {
+            let kind = Kind { group: (*group).to_owned(), name: (*name).to_owned() };
+            for &(sequence, duration) in *list {
+                let end = Nanos(1000 * (position as i64 + 1));
+                let kernel = Kernel { position, sequence, end, duration: Nanos(duration) };
+                kernels.entry(kind.clone()).or_default().push(kernel);
+                position += 1;
+            }
         }
+        Collectives { kernels }
+    }
+
+    fn plain(list: &[i64]) -> Vec<(Option<i64>, i64)> {
+        list.iter().map(|&duration| (None, duration)).collect()
+    }
+
+    fn waited(waits: &[CollectiveWait]) -> Vec<i64> {
+        waits.iter().map(|wait| wait.wait.0).collect()
     }
 
     #[test]
-    fn the_straggler_has_the_shortest_kernels() {
+    fn the_straggler_has_the_shortest_kernels_and_is_last_in_them() {
         let ranks = [
-            rank(&[("all_reduce", &[100, 90]), ("broadcast", &[5])]),
-            rank(&[("all_reduce", &[10, 12])]),
-            rank(&[("all_reduce", &[95, 80, 70]), ("broadcast", &[5])]),
+            rank(&[("", "all_reduce", &plain(&[100, 90]))]),
+            rank(&[("", "all_reduce", &plain(&[10, 12]))]),
+            rank(&[("", "all_reduce", &plain(&[95, 80]))]),
         ];
         let waits = Collectives::waits(&ranks);
-        assert_eq!(waits.iter().map(|wait| wait.wait.0).collect::<Vec<_>>(), [168, 0, 153]);
+        assert_eq!(waited(&waits), [168, 0, 153]);
         assert_eq!(waits.iter().map(|wait| wait.matched).collect::<Vec<_>>(), [2, 2, 2]);
-        assert_eq!(waits.iter().map(|wait| wait.count).collect::<Vec<_>>(), [3, 2, 4]);
+        assert_eq!(waits[1].last_in, [0, 1]);
         assert_eq!(straggler(&waits), Some(1));
     }
 
     #[test]
+    fn a_sequence_number_tells_which_collectives_are_one_when_a_rank_lacks_one() {
+        let ranks = [
+            rank(&[("g", "all_reduce", &[(Some(1), 100), (Some(2), 50), (Some(3), 30)])]),
+            rank(&[("g", "all_reduce", &[(Some(1), 10), (Some(3), 90)])]),
+        ];
+        let waits = Collectives::waits(&ranks);
+        assert_eq!(waited(&waits), [90, 60]);
+        assert_eq!(waits.iter().map(|wait| wait.matched).collect::<Vec<_>>(), [2, 2]);
+    }
+
+    #[test]
+    fn groups_are_matched_apart_and_by_the_ranks_that_are_in_them() {
+        let ranks = [
+            rank(&[("tp0", "all_reduce", &plain(&[100]))]),
+            rank(&[("tp0", "all_reduce", &plain(&[40]))]),
+            rank(&[("tp1", "all_reduce", &plain(&[7]))]),
+            rank(&[("tp1", "all_reduce", &plain(&[9]))]),
+        ];
+        assert_eq!(waited(&Collectives::waits(&ranks)), [60, 0, 0, 2]);
+    }
+
+    #[test]
     fn equal_ranks_have_no_straggler() {
-        let ranks = [rank(&[("all_reduce", &[10, 14])]), rank(&[("all_reduce", &[14, 10])])];
+        let ranks = [
+            rank(&[("", "all_reduce", &plain(&[10, 14]))]),
+            rank(&[("", "all_reduce", &plain(&[14, 10]))]),
+        ];
         assert_eq!(straggler(&Collectives::waits(&ranks)), None);
         assert_eq!(straggler(&Collectives::waits(&ranks[..1])), None);
     }

@@ -1,18 +1,21 @@
 //! Two folders of ranks → a comparison of each rank, and what the ranks waited for each other.
 
 mod collectives;
+mod matching;
 mod pairs;
 mod rank_table;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
 pub use pairs::{RankPair, RankPairs};
+pub use rank_table::ranges;
 
 use crate::analysis::{Account, Totals};
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::error::{Error, Result};
-use crate::report::{ReportOptions, write_csv};
+use crate::report::{CsvTexts, ReportOptions, write_csv_with};
 use crate::side::PerSide;
 use crate::tables::Table;
+use crate::trace::Notes;
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -39,6 +42,8 @@ pub struct RankRow {
     pub points_of_difference: usize,
     /// Whether the two traces are of the same work.
     pub is_comparable: bool,
+    /// What was odd about the files: a trace that is cut off takes less time than its rank did.
+    pub notes: PerSide<Notes>,
 }
 
 /// The ranks of a fleet, compared.
@@ -70,7 +75,7 @@ impl Fleet {
         };
         let compared: Vec<Compared> = pairs.par_iter().map(compare).collect::<Result<_>>()?;
         let fleet = Fleet { ranks: rows(pairs, &compared) };
-        fleet.write_ranks(&folder.join("ranks.csv"))?;
+        fleet.write_ranks(&folder.join("ranks.csv"), report.csv_texts)?;
         Ok(fleet)
     }
 
@@ -79,10 +84,10 @@ impl Fleet {
         rank_table::table(self.ranks.clone())
     }
 
-    fn write_ranks(&self, path: &Path) -> Result<()> {
+    fn write_ranks(&self, path: &Path, texts: CsvTexts) -> Result<()> {
         let write = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(path)?);
-            write_csv(&self.table(), &mut out)?;
+            write_csv_with(&self.table(), texts, &mut out)?;
             out.flush()
         };
         write().map_err(|error| Error::io(path, "write the table of ranks", error))
@@ -95,6 +100,7 @@ struct Compared {
     collectives: PerSide<Collectives>,
     points: usize,
     is_comparable: bool,
+    notes: PerSide<Notes>,
 }
 
 fn compare_pair(
@@ -109,9 +115,10 @@ fn compare_pair(
     let analysis = comparison.analysis();
     Ok(Compared {
         account: *analysis.account(),
-        collectives: PerSide::from_fn(|side| Collectives::of(comparison.trace(side))),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
         points: comparison.diff().differences().len(),
         is_comparable: analysis.comparability().is_comparable(),
+        notes: PerSide::from_fn(|side| comparison.trace(side).notes().clone()),
     })
 }
 
@@ -128,10 +135,11 @@ fn rows(pairs: &[RankPair], compared: &[Compared]) -> Vec<RankRow> {
         files: pair.files.as_ref().map(|path| path.display().to_string()),
         totals: compared.account.totals,
         account_is_exact: compared.account.is_exact(),
-        waits: PerSide::from_fn(|side| waits[side][at]),
+        waits: PerSide::from_fn(|side| waits[side][at].clone()),
         is_straggler: stragglers.map(|straggler| straggler == Some(at)),
         points_of_difference: compared.points,
         is_comparable: compared.is_comparable,
+        notes: compared.notes.clone(),
     };
     pairs.iter().zip(compared).enumerate().map(row).collect()
 }

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::{PerSide, Side};
-use crate::trace::{Header, Trace};
+use crate::trace::{Header, ReadOptions, Trace};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,8 @@ impl RankFile {
     }
 }
 
-fn files_of(folder: &Path) -> Result<Vec<RankFile>> {
+/// The traces in a folder, and the files that are none.
+fn files_of(folder: &Path, options: &ReadOptions) -> Result<(Vec<RankFile>, Vec<PathBuf>)> {
     let failed = |error| Error::io(folder, "list the traces", error);
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -38,15 +39,25 @@ fn files_of(folder: &Path) -> Result<Vec<RankFile>> {
         return Err(Error::new(ErrorKind::Usage, folder, "there is no trace in the folder")
             .remedy("name folders with .json, .json.gz or .json.zst files"));
     }
-    paths.into_par_iter().map(|path| Ok(RankFile { rank: rank_of(&path)?, path })).collect()
+    let ranks: Vec<Result<Option<i64>>> =
+        paths.par_iter().map(|path| rank_of(path, options)).collect();
+    let (mut files, mut foreign) = (Vec::new(), Vec::new());
+    for (path, rank) in paths.into_iter().zip(ranks) {
+        match rank {
+            Ok(rank) => files.push(RankFile { path, rank }),
+            Err(error) if error.kind() == ErrorKind::NotATrace => foreign.push(path),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((files, foreign))
 }
 
 /// Most files tell their rank before the events; the others are read whole.
-fn rank_of(path: &Path) -> Result<Option<i64>> {
+fn rank_of(path: &Path, options: &ReadOptions) -> Result<Option<i64>> {
     let rank = |header: &Header| header.distributed.as_ref().and_then(|d| d.rank);
-    match rank(&Trace::read_header(path)?) {
+    match rank(&Trace::read_header_with(path, options)?) {
         Some(told) => Ok(Some(told)),
-        None => Ok(rank(Trace::open(path)?.header())),
+        None => Ok(rank(Trace::open_with(path, options)?.header())),
     }
 }
 
@@ -63,12 +74,14 @@ pub struct RankPair {
 
 /// The traces of two folders, paired by rank where every file of both folders tells another one, else
 /// by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RankPairs {
     /// The pairs, by rank or name.
     pub pairs: Vec<RankPair>,
     /// Files without a partner.
     pub unpaired: Vec<PathBuf>,
+    /// Files that are JSON, and no traces.
+    pub foreign: Vec<PathBuf>,
 }
 
 impl RankPairs {
@@ -76,16 +89,24 @@ impl RankPairs {
     /// rank does not stand there.
     ///
     /// # Errors
-    /// If a folder cannot be listed or holds no trace, if a trace cannot be read, or if no trace has
-    /// a partner.
-    pub fn find(baseline: &Path, candidate: &Path) -> Result<RankPairs> {
-        let found = pair(&PerSide::new(files_of(baseline)?, files_of(candidate)?));
+    /// If a folder cannot be listed or holds no trace, if a trace cannot be read with these options,
+    /// or if no trace has a partner.
+    pub fn find(baseline: &Path, candidate: &Path, options: &ReadOptions) -> Result<RankPairs> {
+        let (one, foreign) = files_of(baseline, options)?;
+        let (other, more) = files_of(candidate, options)?;
+        let mut found = pair(&PerSide::new(one, other));
+        found.foreign = [foreign, more].concat();
         if found.pairs.is_empty() {
             let message = format!("no trace in it has a partner in {}", candidate.display());
             return Err(Error::new(ErrorKind::Usage, baseline, message)
                 .remedy("the files are paired by distributedInfo.rank, else by their names"));
         }
         Ok(found)
+    }
+
+    /// Whether the ranks did not tell which files belong together.
+    pub fn are_paired_by_name(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.rank.is_none())
     }
 }
 
@@ -101,11 +122,13 @@ fn pair(files: &PerSide<Vec<RankFile>>) -> RankPairs {
             found.entry(key(file)).or_default()[side] = Some(file.path.clone());
         }
     }
-    let mut pairs = RankPairs { pairs: Vec::new(), unpaired: Vec::new() };
+    let (mut pairs, mut folders) = (RankPairs::default(), BTreeSet::new());
     for ((rank, name), files) in found {
         match files {
             PerSide { baseline: Some(baseline), candidate: Some(candidate) } => {
                 let folder = rank.map_or_else(|| stem(&name), |rank| format!("rank_{rank}"));
+                // `x.json` and `x.json.gz` have one stem.
+                let folder = if folders.insert(folder.clone()) { folder } else { name };
                 let files = PerSide::new(baseline, candidate);
                 pairs.pairs.push(RankPair { rank, folder, files });
             }
@@ -160,6 +183,14 @@ mod tests {
         let found = pair(&files);
         let folders: Vec<&str> = found.pairs.iter().map(|pair| pair.folder.as_str()).collect();
         assert_eq!(folders, ["one", "two"]);
-        assert!(found.unpaired.is_empty());
+        assert!(found.unpaired.is_empty() && found.are_paired_by_name());
+    }
+
+    #[test]
+    fn files_that_differ_by_their_ending_have_a_folder_each() {
+        let files = || vec![file("a/x.json", None), file("a/x.json.gz", None)];
+        let found = pair(&PerSide::new(files(), files()));
+        let folders: Vec<&str> = found.pairs.iter().map(|pair| pair.folder.as_str()).collect();
+        assert_eq!(folders, ["x", "x.json.gz"]);
     }
 }

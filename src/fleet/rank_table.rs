@@ -4,7 +4,7 @@ use super::RankRow;
 use crate::side::{PerSide, Side};
 use crate::tables::Table;
 use crate::tables::table::{Column, ColumnType, Columns};
-use crate::trace::Nanos;
+use crate::trace::{Nanos, Note, Notes};
 use std::sync::Arc;
 
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
@@ -52,8 +52,8 @@ fn collectives() -> Ranks {
         .sides(
             "matched_collectives_*",
             (ColumnType::Whole, ""),
-            "those that every rank of the side has (the n-th of a kind is the n-th of that kind on \
-             every rank)",
+            "those that every rank of their process group has: by sequence number where it is recorded, \
+             by order where every rank has as many, else by the ends, which a collective has in common",
             |_, r, side| r.waits[side].matched.into(),
         )
         .and(times("communication_us", "sum of their durations", |r, side| r.waits[side].time))
@@ -77,12 +77,47 @@ fn judgement() -> Ranks {
              half of the median",
             |_: &Vec<RankRow>, r: &RankRow, side| r.is_straggler[side].into(),
         )
+        .sides(
+            "last_in_*",
+            (ColumnType::Text, ""),
+            "matched collectives in which the rank came last, that is had the shortest kernel: \
+             `#0-#3 #7`, numbered from 0 in the order in which the first rank has them",
+            |_, r, side| ranges(&r.waits[side].last_in).into(),
+        )
         .column(Column::new(
             "account_is_exact",
             ColumnType::Flag,
             "`yes` where the rows of the rank's report add up to its events",
             |_: &Vec<RankRow>, r: &RankRow| r.account_is_exact.into(),
         ))
+        .sides(
+            "notes_*",
+            (ColumnType::Text, ""),
+            "what was odd about the file: codes with their counts",
+            |_, r, side| codes(&r.notes[side]).into(),
+        )
+}
+
+/// `TRUNCATED 1; LOST_EVENTS 3`.
+fn codes(notes: &Notes) -> String {
+    let code = |note: &Note| format!("{} {}", note.code, note.count);
+    notes.iter().map(code).collect::<Vec<_>>().join("; ")
+}
+
+/// `#0-#3 #6`: numbers that follow each other as a range.
+pub fn ranges(numbers: &[u64]) -> String {
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for &number in numbers {
+        match found.last_mut().filter(|(_, last)| *last + 1 == number) {
+            Some((_, last)) => *last = number,
+            None => found.push((number, number)),
+        }
+    }
+    let text = |(first, last): (u64, u64)| match first == last {
+        true => format!("#{first}"),
+        false => format!("#{first}-#{last}"),
+    };
+    found.into_iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// A time of each side, and candidate − baseline.

@@ -1,10 +1,11 @@
 //! [`Trace`] → what is in it, without building a tree: what `tracetree info` shows.
 
 use super::annotations::{Annotation, Meaning, annotations};
+use super::model::Model;
 use super::phase::Phase;
 use super::platform::Platform;
 use crate::trace::{Category, Header, Nanos, Note, TextId, Trace, busy_time};
-use crate::tree::ModuleName;
+use crate::tree::{CallTree, ModuleName};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -137,11 +138,19 @@ pub struct TraceInfo {
     pub phases: Vec<&'static str>,
     /// What of use is in it.
     pub contents: Contents,
+    /// What sort of model was run; `None` where no tree was built.
+    pub model: Option<Model>,
     /// What was odd about the file.
     pub notes: Vec<Note>,
 }
 
 impl TraceInfo {
+    /// What is in the trace of a tree, and what sort of model it is of. The size of the file is for
+    /// the caller to fill in.
+    pub fn of_tree(tree: &CallTree) -> TraceInfo {
+        TraceInfo { model: Some(Model::of(tree)), ..TraceInfo::of(tree.trace()) }
+    }
+
     /// Looks at every event a few times. The size of the file is for the caller to fill in.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
@@ -172,6 +181,7 @@ impl TraceInfo {
             batches: found.iter().filter(|a| matches!(a.meaning, Meaning::Batch(_))).count() as u64,
             phases: phases(trace, &found),
             contents: contents(trace),
+            model: None,
             notes: trace.notes().iter().cloned().collect(),
         }
     }

@@ -7,31 +7,36 @@
 //! | what an annotation says | [`annotations`] |
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
+//! | what sort of model runs, in which engine | [`Model`] |
 //! | what a trace accounts | [`Measure`] |
-//! | whether a kernel communicates | [`is_communication`] |
+//! | whether a call communicates | `is_communication` |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
-mod communication;
+pub(crate) mod communication;
 mod info;
 mod layers;
 mod measure;
+mod model;
 mod phase;
 mod phases;
 mod platform;
 mod selection;
 mod steps;
+mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
-pub use communication::is_communication;
+pub(crate) use communication::is_communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use measure::Measure;
+pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepSpan, Steps};
+pub(crate) use words::Words;
 
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};

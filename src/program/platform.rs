@@ -11,18 +11,27 @@ pub enum Vendor {
     Nvidia,
     /// ROCm.
     Amd,
-    /// The trace has no GPU events.
+    /// Ascend NPUs.
+    Ascend,
+    /// Meta's MTIA.
+    Mtia,
+    /// An accelerator of another kind.
+    Other,
+    /// The trace has no events of a GPU or another accelerator.
     Cpu,
     /// GPU events of which nothing tells the vendor, or about which the evidence disagrees evenly.
     Unknown,
 }
 
 impl Vendor {
-    /// `nvidia`, `amd`, `cpu` or `unknown`.
+    /// `nvidia`, `amd`, `ascend`, `mtia`, `other`, `cpu` or `unknown`.
     pub fn label(self) -> &'static str {
         match self {
             Vendor::Nvidia => "nvidia",
             Vendor::Amd => "amd",
+            Vendor::Ascend => "ascend",
+            Vendor::Mtia => "mtia",
+            Vendor::Other => "other",
             Vendor::Cpu => "cpu",
             Vendor::Unknown => "unknown",
         }
@@ -44,6 +53,10 @@ impl Platform {
         let mut found = Votes::default();
         found.read_header(trace);
         found.read_events(trace);
+        if let Some((vendor, evidence)) = accelerator(trace) {
+            found.evidence.push(evidence);
+            return Platform { vendor, evidence: found.evidence };
+        }
         let has_gpu = trace.events().any(|event| trace.category(event).is_gpu());
         let vendor = match (has_gpu, found.nvidia.cmp(&found.amd)) {
             (false, _) => Vendor::Cpu,
@@ -68,7 +81,7 @@ impl Votes {
         match vendor {
             Vendor::Nvidia => self.nvidia += 1,
             Vendor::Amd => self.amd += 1,
-            Vendor::Cpu | Vendor::Unknown => return,
+            Vendor::Ascend | Vendor::Mtia | Vendor::Other | Vendor::Cpu | Vendor::Unknown => return,
         }
         self.evidence.push(evidence);
     }
@@ -117,6 +130,51 @@ impl Votes {
         }
     }
 }
+
+/// An accelerator that is neither CUDA's nor HIP's: its profiler has categories, calls or kernels of
+/// its own, some of which take no part in comparisons.
+fn accelerator(trace: &Trace) -> Option<(Vendor, String)> {
+    let of_category = trace.left_out().iter().find_map(|(category, _)| {
+        let name = category.to_ascii_lowercase();
+        let known = CATEGORIES.iter().find(|(mark, _)| name.contains(mark));
+        known.map(|&(_, vendor)| (vendor, format!("category {category}")))
+    });
+    let of_name = || {
+        let named = trace.events().filter(|&event| {
+            let category = trace.category(event);
+            category.is_gpu() || category == Category::Runtime
+        });
+        let mut counts = [0_u64; NAMES.len()];
+        let mut all = 0_u64;
+        for event in named {
+            all += 1;
+            let at = NAMES.iter().position(|(mark, ..)| trace.name(event).starts_with(mark));
+            at.into_iter().for_each(|at| counts[at] += 1);
+        }
+        // A few such names may stand in a trace of another device.
+        let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
+        let (mark, vendor) = NAMES[most];
+        (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
+    };
+    of_category.or_else(of_name)
+}
+
+/// What categories of other accelerators hold.
+const CATEGORIES: [(&str, Vendor); 5] = [
+    ("mtia", Vendor::Mtia),
+    ("ascend", Vendor::Ascend),
+    ("xpu", Vendor::Other),
+    ("hpu", Vendor::Other),
+    ("privateuse1", Vendor::Other),
+];
+
+/// How calls and kernels of other accelerators begin.
+const NAMES: [(&str, Vendor); 4] = [
+    ("aclnn", Vendor::Ascend),
+    ("AscendCL@", Vendor::Ascend),
+    ("mtia", Vendor::Mtia),
+    ("zeCommand", Vendor::Other),
+];
 
 fn of_call(name: &str) -> Option<Vendor> {
     match name {

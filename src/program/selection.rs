@@ -56,8 +56,12 @@ impl FromStr for StepRange {
 
 impl fmt::Display for StepRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..", self.from)?;
-        self.until.map_or(Ok(()), |until| write!(f, "{until}"))
+        write!(f, "{}", self.from)?;
+        match self.until {
+            Some(until) if until == self.from.saturating_add(1) => Ok(()),
+            Some(until) => write!(f, "..{until}"),
+            None => write!(f, ".."),
+        }
     }
 }
 
@@ -124,8 +128,13 @@ impl Selection {
             (None, None) => "at all".to_owned(),
         };
         let message = format!("the trace has no work {wanted}");
+        // Asked for a phase of a trace that tells none.
+        let hint = match self.phase.is_some() && has == [Phase::Unknown.label()] {
+            true => "; wrap the phases in record_function to name them",
+            false => "",
+        };
         Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(format!(
-            "it has {} steps, counted from 0, and the phases {}",
+            "it has {} steps, counted from 0, and the phases {}{hint}",
             steps.len(),
             has.join(", ")
         ))
@@ -152,6 +161,9 @@ mod tests {
         assert_eq!(read("3..8"), Ok(StepRange { from: 3, until: Some(8) }));
         assert_eq!(read("3..=8"), Ok(StepRange { from: 3, until: Some(9) }));
         assert_eq!(read(".."), Ok(StepRange::default()));
+        for text in ["7", "3..8", "3.."] {
+            assert_eq!(read(text).map(|range| range.to_string()), Ok(text.to_owned()));
+        }
         assert!(read("8..3").is_err());
         assert!(read("three").is_err());
     }

@@ -6,15 +6,45 @@ use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a table as CSV, its titles first.
+/// Which texts stand in the cells of a CSV file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CsvTexts {
+    /// As they are in the trace: what programs want to read.
+    #[default]
+    AsTheyAre,
+    /// With `'` before those that a spreadsheet would take for a formula: they begin with `=`, `+`,
+    /// `-`, `@`, a tab or a carriage return.
+    ForSpreadsheets,
+}
+
+impl CsvTexts {
+    /// What stands before a text.
+    fn prefix(self, text: &str) -> &'static str {
+        match self {
+            CsvTexts::ForSpreadsheets if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => "'",
+            CsvTexts::ForSpreadsheets | CsvTexts::AsTheyAre => "",
+        }
+    }
+}
+
+/// Writes a table as CSV, its titles first, with the texts as they are.
 ///
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    write_csv_with(table, CsvTexts::AsTheyAre, out)
+}
+
+/// Like [`write_csv`], with such texts.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 14).from_writer(out);
     writer.write_record(table.columns().iter().map(|column| &column.name))?;
     let columns = table.columns();
-    let mut lines = Lines { writer, columns, record: csv::ByteRecord::new(), text: String::new() };
+    let (record, text) = (csv::ByteRecord::new(), String::new());
+    let mut lines = Lines { writer, columns, texts, record, text };
     table.visit(&mut lines)?;
     lines.writer.flush()
 }
@@ -23,6 +53,7 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 struct Lines<'t, W: Write> {
     writer: csv::Writer<W>,
     columns: &'t [ColumnInfo],
+    texts: CsvTexts,
     /// The row that is being written: a whole one goes into the buffer much faster than its cells.
     record: csv::ByteRecord,
     text: String,
@@ -31,8 +62,16 @@ struct Lines<'t, W: Write> {
 impl<W: Write> RowSink for Lines<'_, W> {
     fn cell(&mut self, cell: Cell<'_>) {
         match &cell {
-            Cell::Text(text) => self.record.push_field(text.as_bytes()),
-            _ => {
+            Cell::Text(text) if self.texts.prefix(text).is_empty() => {
+                self.record.push_field(text.as_bytes());
+            }
+            Cell::Text(_) | Cell::Names(_) | Cell::Json(_) => {
+                self.text.clear();
+                push_cell(&mut self.text, &self.columns[self.record.len()], &cell);
+                self.text.insert_str(0, self.texts.prefix(&self.text));
+                self.record.push_field(self.text.as_bytes());
+            }
+            Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
                 self.text.clear();
                 push_cell(&mut self.text, &self.columns[self.record.len()], &cell);
                 self.record.push_field(self.text.as_bytes());

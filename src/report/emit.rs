@@ -1,34 +1,52 @@
 //! What the user asks for besides the tables: formats of the report, by name.
 
+use super::csv::CsvTexts;
+use super::unfinished::Unfinished;
+use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
 
 /// A format of the report besides the tables, which are always written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Emit {
     /// `report.html`: one page to look at.
+    #[cfg(feature = "html")]
     Html,
     /// `report.md`: for an issue or a step summary.
     Markdown,
     /// `report.xlsx`: a workbook with a sheet for each table.
+    #[cfg(feature = "xlsx")]
     Xlsx,
     /// `flamegraph.svg` and `folded.txt`.
+    #[cfg(feature = "flamegraph")]
     Flamegraph,
     /// `perfetto.json.gz`: both traces as one.
     Perfetto,
 }
 
 impl Emit {
-    /// All formats.
-    pub const ALL: [Emit; 5] =
-        [Emit::Html, Emit::Markdown, Emit::Xlsx, Emit::Flamegraph, Emit::Perfetto];
+    /// All formats that this build writes.
+    pub const ALL: &[Emit] = &[
+        #[cfg(feature = "html")]
+        Emit::Html,
+        Emit::Markdown,
+        #[cfg(feature = "xlsx")]
+        Emit::Xlsx,
+        #[cfg(feature = "flamegraph")]
+        Emit::Flamegraph,
+        Emit::Perfetto,
+    ];
 
     /// The name on the command line: `html`, `md`, `xlsx`, `svg`, `perfetto`.
     pub fn label(self) -> &'static str {
         match self {
+            #[cfg(feature = "html")]
             Emit::Html => "html",
             Emit::Markdown => "md",
+            #[cfg(feature = "xlsx")]
             Emit::Xlsx => "xlsx",
+            #[cfg(feature = "flamegraph")]
             Emit::Flamegraph => "svg",
             Emit::Perfetto => "perfetto",
         }
@@ -42,12 +60,13 @@ impl fmt::Display for Emit {
 }
 
 impl FromStr for Emit {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Emit, String> {
-        Emit::ALL.into_iter().find(|emit| emit.label() == text).ok_or_else(|| {
+    fn from_str(text: &str) -> Result<Emit> {
+        Emit::ALL.iter().copied().find(|emit| emit.label() == text).ok_or_else(|| {
             let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
-            format!("`{text}` is no format of the report; known are {}", known.join(", "))
+            let message = format!("is no format of the report; known are {}", known.join(", "));
+            Error::new(ErrorKind::Usage, text, message)
         })
     }
 }
@@ -59,11 +78,21 @@ pub struct ReportOptions {
     pub emits: Vec<Emit>,
     /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
     pub perfetto_slices: usize,
+    /// The texts in the tables.
+    pub csv_texts: CsvTexts,
+    /// The folders that are being written; take a clone to remove them when the process must end.
+    pub unfinished: Unfinished,
 }
 
 impl Default for ReportOptions {
     /// A page and a text to paste; 200,000 nodes where a Perfetto file is asked for.
     fn default() -> ReportOptions {
-        ReportOptions { emits: vec![Emit::Html, Emit::Markdown], perfetto_slices: 200_000 }
+        let emits = vec![
+            #[cfg(feature = "html")]
+            Emit::Html,
+            Emit::Markdown,
+        ];
+        let (csv_texts, unfinished) = (CsvTexts::default(), Unfinished::default());
+        ReportOptions { emits, perfetto_slices: 200_000, csv_texts, unfinished }
     }
 }

@@ -1,36 +1,73 @@
 //! Files → a folder: written aside in parallel, in their order, moved into place when complete.
 
+use super::staging::Staging;
 use super::{ReportFile, ReportOptions};
 use crate::analysis::Analysis;
 use crate::error::{Error, ErrorKind, Result};
 use rayon::prelude::*;
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+/// The file of an earlier report that tells that there is one.
+const SUMMARY: &str = "summary.json";
+
+/// Writes `files` into `folder`, and removes those of `known` that an earlier report left there and
+/// this one does not write.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
+    known: &[ReportFile],
     analysis: &Arc<Analysis>,
     options: &ReportOptions,
 ) -> Result<Vec<String>> {
+    let names: Vec<String> = files.iter().map(ReportFile::name).collect();
+    check_target(folder, &names)?;
+    let stale = stale_files(folder, &names, known);
+    let staging = Staging::create(folder, &options.unfinished)?;
+    // A bridge hands out one file after the other; halves of the list would take unequally long.
+    files.iter().par_bridge().try_for_each(|file| {
+        write_file(&staging.path().join(file.name()), file, analysis, options)
+            .map_err(|error| cannot_write(&folder.join(file.name()), error))
+    })?;
+    staging.move_into(folder, &names, &stale)?;
+    Ok(names)
+}
+
+/// Refuses a folder that is none, or in which something else stands at the place of a file.
+fn check_target(folder: &Path, names: &[String]) -> Result<()> {
+    if folder.is_symlink() && !folder.exists() {
+        return Err(Error::new(ErrorKind::Usage, folder, "the output is a link to nothing")
+            .remedy("remove the link, create what it points to, or name another folder with -o"));
+    }
     if folder.exists() && !folder.is_dir() {
         return Err(Error::new(ErrorKind::Usage, folder, "the output exists and is no folder")
             .remedy("name another folder with -o"));
     }
-    let mut places = files.iter().map(|file| folder.join(file.name()));
-    if let Some(taken) = places.find(|place| place.is_dir()) {
-        return Err(Error::new(ErrorKind::Usage, taken, "a folder is in the way of a file")
-            .remedy("rename it, or name another folder with -o"));
+    let mut places = names.iter().map(|name| folder.join(name));
+    match places.find(|place| place.is_dir()) {
+        Some(taken) => Err(Error::new(ErrorKind::Usage, taken, "a folder is in the way of a file")
+            .remedy("rename it, or name another folder with -o")),
+        None => Ok(()),
     }
-    let staging = Staging::create(folder)?;
-    // A bridge hands out one file after the other; halves of the list would take unequally long.
-    files.iter().par_bridge().try_for_each(|file| {
-        write_file(&staging.path.join(file.name()), file, analysis, options)
-    })?;
-    staging.move_into(folder, files)?;
-    Ok(files.iter().map(ReportFile::name).collect())
+}
+
+/// What an earlier report left in `folder` and the next one does not write: its page would show
+/// another comparison than the tables beside it.
+fn stale_files(folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
+    if !is_report(folder) {
+        return Vec::new();
+    }
+    let is_stale = |name: &String| !names.contains(name) && folder.join(name).is_file();
+    known.iter().map(ReportFile::name).filter(is_stale).collect()
+}
+
+/// Whether the folder holds a report: files of others may be called like ours.
+fn is_report(folder: &Path) -> bool {
+    let summary = fs::read(folder.join(SUMMARY)).unwrap_or_default();
+    let summary: Option<serde_json::Value> = serde_json::from_slice(&summary).ok();
+    summary.is_some_and(|summary| summary.get("tracetree_version").is_some())
 }
 
 fn write_file(
@@ -38,61 +75,21 @@ fn write_file(
     file: &ReportFile,
     analysis: &Arc<Analysis>,
     options: &ReportOptions,
-) -> Result<()> {
-    let write = || -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
-        file.write(analysis, options, &mut out)?;
-        out.flush()
-    };
-    write().map_err(|error| Error::io(path, "write the report", error))
+) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
+    file.write(analysis, options, &mut out)?;
+    out.flush()
 }
 
-/// A folder next to the target, or in it where it exists, that is removed again whatever happens.
-struct Staging {
-    path: PathBuf,
-}
-
-impl Staging {
-    fn create(folder: &Path) -> Result<Staging> {
-        let failed = |error| {
-            Error::io(folder, "create the report folder", error)
-                .remedy("name a folder that you may write to with -o")
-        };
-        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // A folder that exists may be a file system of its own, which nothing is moved into.
-        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
-        fs::create_dir_all(parent).map_err(failed)?;
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let path = parent.join(format!(".{name}.{}.partial", std::process::id()));
-        fs::create_dir(&path).map_err(failed)?;
-        Ok(Staging { path })
+/// The error of a file, by the place that the user knows.
+fn cannot_write(place: &Path, error: io::Error) -> Error {
+    let is_full = matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    );
+    let error = Error::io(place, "write the report", error);
+    if is_full {
+        return error.remedy("make room there, or name another folder with -o");
     }
-
-    /// A new folder appears whole; in an existing one each file is replaced whole.
-    ///
-    /// What is replaced goes aside first: a file system may write a file out to the disk before it
-    /// takes the place of another, which can take longer than all that was done before.
-    fn move_into(&self, folder: &Path, files: &[ReportFile]) -> Result<()> {
-        let failed = |error| Error::io(folder, "put the report in place", error);
-        if !folder.exists() {
-            return fs::rename(&self.path, folder).map_err(failed);
-        }
-        for file in files {
-            let name = file.name();
-            let place = folder.join(&name);
-            if place.is_file() {
-                let aside = self.path.join(format!("{name}.before"));
-                fs::rename(&place, aside).map_err(failed)?;
-            }
-            fs::rename(self.path.join(name), place).map_err(failed)?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Staging {
-    fn drop(&mut self) {
-        // Gone already where it was renamed into place; nothing else can be done about a failure.
-        let _ = fs::remove_dir_all(&self.path);
-    }
+    error
 }

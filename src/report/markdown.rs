@@ -187,7 +187,13 @@ fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     if summary.verdict.largest_changes.is_empty() {
         return String::new();
     }
-    let mut text = details_head(&format!("{} places changed", summary.verdict.changes));
+    let listed = summary.verdict.largest_changes.len() as u64;
+    let heading = match summary.verdict.changes {
+        1 => "1 place changed".to_owned(),
+        all if all == listed => format!("{all} places changed"),
+        all => format!("{all} places changed, the {listed} largest"),
+    };
+    let mut text = details_head(&heading);
     let label = unit.label();
     let [one, two] = side_names(analysis);
     let _ =

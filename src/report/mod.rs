@@ -2,14 +2,16 @@
 //! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own, next to the target or in it, and moved
-//! into place when all of them are complete, so that a failed run leaves no half report. Files in
-//! the target that are not part of a report are left alone.
+//! into place when all of them are complete, so that a failed run leaves no half report. Files of an
+//! earlier report that this one does not write are removed; all others in the target are left alone.
 
 mod cell;
 mod csv;
 mod emit;
+#[cfg(feature = "flamegraph")]
 mod flame;
 mod folder;
+#[cfg(feature = "html")]
 mod html;
 mod info;
 mod json;
@@ -17,14 +19,18 @@ mod markdown;
 mod nodes;
 mod perfetto;
 mod read_uid_map;
+mod staging;
 mod summary;
 mod text;
+mod unfinished;
+#[cfg(feature = "xlsx")]
 mod xlsx;
 
-pub use csv::write_csv;
+pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
 pub use info::{
-    write_info_fields, write_info_head, write_info_head_fields, write_info_json, write_info_line,
+    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
+    write_info_head_fields, write_info_json, write_info_line,
 };
 pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;
@@ -33,6 +39,7 @@ pub use summary::{
     VerdictSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{Unit, evidence, node_name, one_line, percent, sentence as verdict, shorten, times};
+pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -68,7 +75,7 @@ impl ReportFile {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            ReportFile::Table(kind) => write_csv(&kind.of(analysis), out),
+            ReportFile::Table(kind) => write_csv_with(&kind.of(analysis), options.csv_texts, out),
             ReportFile::Other(_, write) => write(analysis, options, out),
         }
     }
@@ -88,11 +95,14 @@ const ALWAYS: [ReportFile; 4] = [
 fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
+        #[cfg(feature = "html")]
         Emit::Html => vec![Other("report.html", |analysis, _, out| html::write(analysis, out))],
         Emit::Markdown => vec![Other("report.md", |analysis, _, out| {
             markdown::write(analysis, markdown::NAMES, out)
         })],
+        #[cfg(feature = "xlsx")]
         Emit::Xlsx => vec![Other("report.xlsx", |analysis, _, out| xlsx::write(analysis, out))],
+        #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
             Other("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
             Other("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
@@ -141,14 +151,15 @@ impl Report {
     /// # Errors
     /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
-        let wanted = Emit::ALL.into_iter().filter(|emit| self.options.emits.contains(emit));
+        let wanted = Emit::ALL.iter().copied().filter(|emit| self.options.emits.contains(emit));
         // What takes longest comes first, so that no thread waits for it in the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
         files.extend(TableKind::ALL.map(ReportFile::Table));
         files.extend(others);
-        folder::write_into(folder.as_ref(), &files, &self.analysis, &self.options)
+        let known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+        folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
     }
 }
 

@@ -1,12 +1,20 @@
 //! `kernels`: kernels under each op that launches them.
 
+use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence};
-use crate::analysis::{Analysis, KernelRow, PythonStack, Tally};
+use crate::analysis::{Analysis, Efficiency, KernelRow, PythonStack, Tally};
+use crate::side::{PerSide, Side};
 use serde::Serialize;
 use std::sync::Arc;
 
-type Row = Judged<KernelRow>;
+/// A row of the analysis, and what was done in it.
+struct Kernel {
+    row: KernelRow,
+    efficiency: PerSide<Efficiency>,
+}
+
+type Row = Judged<Kernel>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity()
@@ -23,13 +31,23 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             (ColumnType::Json, ""),
             "with `--stacks N`: up to N distinct Python stacks at launch, as a list of \
              `{\"count\", \"frames\"}`, outermost frame first; else empty",
-            |a, r, side| stacks(&a.stacks(&r.group.tally.events)[side]),
+            |a, r, side| stacks(&a.stacks(&r.group.row.tally.events)[side]),
         )
+        .and(efficiency::columns(|row: &Row| &row.group.efficiency))
         .table(
             (name, "event name, kind of work and launching op, most time of both traces first"),
             analysis,
-            |analysis| tallies::judged(analysis, analysis.by_kernel(), |row| &row.tally),
+            |analysis| tallies::judged(analysis, kernels(analysis), |kernel| &kernel.row.tally),
         )
+}
+
+fn kernels(analysis: &Analysis) -> Vec<Kernel> {
+    let kernel = |row: KernelRow| {
+        let events = &row.tally.events;
+        let did = |side: Side| analysis.efficiency(side).of_events(&events[side]);
+        Kernel { efficiency: PerSide::from_fn(did), row }
+    };
+    analysis.by_kernel().into_iter().map(kernel).collect()
 }
 
 fn identity() -> Columns<Analysis, Row> {
@@ -37,18 +55,19 @@ fn identity() -> Columns<Analysis, Row> {
         .text(
             "kernel",
             "name of the GPU event (without GPU: of the op)",
-            |_: &Analysis, r: &Row| r.group.kernel.as_str().into(),
+            |_: &Analysis, r: &Row| r.group.row.kernel.as_str().into(),
         )
         .word("category", "kind of work", |a, r| {
-            a.options().categories.name(r.group.category.id).into()
+            a.options().categories.name(r.group.row.category.id).into()
         })
         .word(
             "category_source",
-            "what decided it: `event`, `op`, `autograd`, `module`, `kernel_name`, `none`",
-            |_, r| r.group.category.source.label().into(),
+            "what decided it: `event`, `op`, `autograd`, `module`, `same_kernel`, \
+             `kernel_name`, `optimizer`, `none`",
+            |_, r| r.group.row.category.source.label().into(),
         )
         .text("cpu_op", "the nearest op above the launch; empty where there is none", |_, r| {
-            r.group.op.as_str().into()
+            r.group.row.op.as_str().into()
         })
 }
 
@@ -56,11 +75,11 @@ fn spread() -> Columns<Analysis, Row> {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     Columns::new()
         .sides("min_us_*", TIME, "shortest time", |_: &Analysis, r: &Row, side| {
-            r.group.tally.min(side).into()
+            r.group.row.tally.min(side).into()
         })
-        .sides("max_us_*", TIME, "longest time", |_, r, side| r.group.tally.max(side).into())
+        .sides("max_us_*", TIME, "longest time", |_, r, side| r.group.row.tally.max(side).into())
         .sides("p50_us_*", (ColumnType::Decimal(3), "µs"), "median time", |_, r, side| {
-            r.group.tally.median_us(side).into()
+            r.group.row.tally.median_us(side).into()
         })
 }
 
@@ -80,5 +99,5 @@ fn stacks(stacks: &[PythonStack]) -> Cell<'static> {
 }
 
 fn tally(row: &Row) -> &Tally {
-    &row.group.tally
+    &row.group.row.tally
 }

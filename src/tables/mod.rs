@@ -5,6 +5,7 @@
 
 mod arguments;
 mod categories;
+mod efficiency;
 mod figures;
 mod fusion;
 mod kernel_events;
@@ -25,6 +26,7 @@ mod verdicts;
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
 use crate::analysis::Analysis;
+use crate::error::{Error, ErrorKind, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -49,6 +51,8 @@ pub enum TableKind {
     SameKernels,
     /// `fusion`.
     Fusion,
+    /// `efficiency`.
+    Efficiency,
     /// `uid_map`.
     UidMap,
     /// `steps`.
@@ -65,7 +69,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 14] = [
+    pub const ALL: [TableKind; 15] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -74,6 +78,7 @@ impl TableKind {
         TableKind::Kernels,
         TableKind::SameKernels,
         TableKind::Fusion,
+        TableKind::Efficiency,
         TableKind::UidMap,
         TableKind::Steps,
         TableKind::Phases,
@@ -93,6 +98,7 @@ impl TableKind {
             TableKind::Kernels => "kernels",
             TableKind::SameKernels => "same_kernels",
             TableKind::Fusion => "fusion",
+            TableKind::Efficiency => "efficiency",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
             TableKind::Phases => "phases",
@@ -129,6 +135,7 @@ impl TableKind {
             TableKind::Kernels => kernels::table(self.name(), analysis),
             TableKind::SameKernels => same_kernels::table(self.name(), analysis),
             TableKind::Fusion => fusion::table(self.name(), analysis),
+            TableKind::Efficiency => efficiency::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
             TableKind::Phases => phases::table(self.name(), analysis),
@@ -146,15 +153,14 @@ impl fmt::Display for TableKind {
 }
 
 impl FromStr for TableKind {
-    type Err = crate::Error;
+    type Err = Error;
 
     /// Reads the name of a table.
-    fn from_str(name: &str) -> Result<TableKind, crate::Error> {
+    fn from_str(name: &str) -> Result<TableKind> {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
             let message = format!("`{name}` is no table");
-            crate::Error::new(crate::ErrorKind::Usage, name, message)
-                .remedy(format!("known are {known}"))
+            Error::new(ErrorKind::Usage, name, message).remedy(format!("known are {known}"))
         })
     }
 }

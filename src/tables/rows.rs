@@ -1,27 +1,37 @@
 //! `diff_stats`: the account, a row for each of its rows.
 
-use super::arguments;
 use super::table::{Cell, Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Row};
-use crate::side::Side;
+use super::{arguments, efficiency};
+use crate::analysis::{Analysis, Efficiency, Row};
+use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
-/// Position of a row of the account.
-struct Position(usize);
+/// A row of the account, by its position, and what was done in it.
+struct Position {
+    at: usize,
+    efficiency: PerSide<Efficiency>,
+}
 
 impl Position {
+    fn new(analysis: &Analysis, at: usize) -> Position {
+        let row = &analysis.rows()[at];
+        let efficiency = PerSide::from_fn(|side| analysis.row_efficiency(row, side));
+        Position { at, efficiency }
+    }
+
     fn row<'c>(&self, analysis: &'c Analysis) -> &'c Row {
-        &analysis.rows()[self.0]
+        &analysis.rows()[self.at]
     }
 }
 
 type Rows = Columns<Analysis, Position>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    identity().and(times()).and(places()).table(
+    let done = efficiency::columns(|row: &Position| &row.efficiency);
+    identity().and(times()).and(places()).and(done).table(
         (name, "row of the account, in the order of the merged tree, unlinked GPU events last"),
         analysis,
-        |analysis| Box::new((0..analysis.rows().len()).map(Position)),
+        |analysis| Box::new((0..analysis.rows().len()).map(|at| Position::new(analysis, at))),
     )
 }
 
@@ -108,7 +118,7 @@ fn places() -> Rows {
         )
         .column(uid("uid1", Side::Baseline))
         .column(uid("uid2", Side::Candidate))
-        .whole("row_id", "position of the row, from 0", |_, r| r.0.into())
+        .whole("row_id", "position of the row, from 0", |_, r| r.at.into())
 }
 
 /// The uid of the op or launch that a row stands for.

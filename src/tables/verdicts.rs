@@ -2,6 +2,7 @@
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Judgement, Site};
+use crate::side::{PerSide, Side};
 use crate::trace::Argument;
 use std::sync::Arc;
 
@@ -29,14 +30,14 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
         .decimal(
             "p",
             (4, ""),
-            "two-sided Mann–Whitney test; empty where it was not asked: single repeats, one-sided \
-             work, less time than the threshold",
+            "moderated t test, two-sided; empty where it was not asked: no repeats, or steps without \
+             any of the work",
             move |_: &Analysis, r: &R| judgement(r).p.into(),
         )
         .decimal(
             "q",
             (4, ""),
-            "`p` corrected after Benjamini and Hochberg for all tests of the table",
+            "the false discovery rate at that `p`, among all places",
             move |_, r| judgement(r).q.into(),
         )
 }
@@ -47,13 +48,13 @@ fn identity() -> Columns<Analysis, Site> {
         .sides(
             "module_*",
             (ColumnType::Text, ""),
-            "the innermost module around it or its forward op; its class where calls are the repeats",
+            "the innermost module around it or its forward op; its class where there are no repeats",
             |_, s, side| s.module[side].as_str().into(),
         )
         .sides("input_shape_*", (ColumnType::Text, ""), "its shapes", |a, s, side| {
-            a.argument_text(&a.rows()[s.first_row], Argument::Shape, side).into()
+            a.argument_text(&a.rows()[s.first_row()], Argument::Shape, side).into()
         })
-        .whole("row_count", "rows", |_, s| s.row_count.into())
+        .whole("row_count", "rows", |_, s| s.rows.len().into())
 }
 
 fn times() -> Columns<Analysis, Site> {
@@ -73,43 +74,50 @@ fn evidence() -> Columns<Analysis, Site> {
     Columns::new()
         .word(
             "verdict",
-            "`slower`, `faster`, `similar`, `within_noise`",
+            "`slower`, `faster`, `similar`, `within_noise`, `not_tested`",
             |_: &Analysis, s: &Site| s.judgement.verdict.label().into(),
         )
-        .word("work", "`same`; `changed`: other arguments or kernels; `one_sided`", |_, s| {
-            s.judgement.work.label().into()
-        })
-        .word("repeats", "`steps` where both traces have at least two, else `calls`", |a, _| {
+        .word(
+            "work",
+            "`same`; `changed`: other arguments, or kernels of a step; `one_sided`",
+            |_, s| s.work.label().into(),
+        )
+        .word("repeats", "`steps` where both traces have at least two, else `none`", |a, _| {
             a.judged().repeats.label().into()
         })
-        .sides("repeats_*", (ColumnType::Whole, ""), "how many", |_, s, side| {
+        .sides("repeats_*", (ColumnType::Whole, ""), "how many steps", |_, s, side| {
             s.judgement.repeats[side].into()
         })
-        .sides("median_us_*", NUMBER, "median over the repeats", |_, s, side| {
-            s.judgement.median_us[side].into()
+        .sides("median_us_*", NUMBER, "median over the steps; empty without", |_, s, side| {
+            of_steps(&s.judgement, side, s.judgement.median_us).into()
         })
         .sides(
             "deviation_us_*",
             NUMBER,
             "the median distance from it, scaled to a standard deviation",
-            |_, s, side| s.judgement.deviation_us[side].into(),
+            |_, s, side| of_steps(&s.judgement, side, s.judgement.deviation_us).into(),
         )
         .decimal(
             "shift_us",
             (3, "µs"),
-            "Hodges–Lehmann estimate: the median of all differences between a repeat of trace2 and \
+            "Hodges–Lehmann estimate: the median of all differences between a step of trace2 and \
              one of trace1",
             |_, s| s.judgement.shift_us.into(),
         )
         .and(chances(|site| &site.judgement))
 }
 
+/// A side without steps has no samples, and no middle of them.
+fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
+    (judgement.repeats[side] > 0).then_some(values[side])
+}
+
 fn place() -> Columns<Analysis, Site> {
     Columns::new()
         .whole("first_row_id", "`row_id` of its first row", |_: &Analysis, s: &Site| {
-            s.first_row.into()
+            s.first_row().into()
         })
         .text("lowest_common_ancestor_name", "that of the first row", |a, s| {
-            a.lowest_common_name(&a.rows()[s.first_row]).into()
+            a.lowest_common_name(&a.rows()[s.first_row()]).into()
         })
 }

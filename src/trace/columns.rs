@@ -82,6 +82,19 @@ pub struct Stream {
     pub number: i64,
 }
 
+/// What one rank gave to a collective, and got from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// `In msg nelems`: elements of the input.
+    pub sent: u64,
+    /// `Out msg nelems`: elements of the output.
+    pub received: u64,
+    /// `Group size`; 0 where it was not recorded.
+    pub ranks: u64,
+    /// `dtype`: the type of the elements (`Float`, `BFloat16`, …); empty where it was not recorded.
+    pub dtype: TextId,
+}
+
 /// A point of a flow arrow (`s` start, `t` step, `f` finish).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowPoint {
@@ -132,6 +145,9 @@ pub struct Trace {
     pub(crate) gpu_bytes: Sparse<u64>,
     pub(crate) graph_nodes: Sparse<u64>,
     pub(crate) collectives: Sparse<TextId>,
+    pub(crate) process_groups: Sparse<TextId>,
+    pub(crate) collective_sequences: Sparse<i64>,
+    pub(crate) messages: Sparse<Message>,
     pub(crate) call_stacks: Sparse<TextId>,
     pub(crate) recorded_durations: Sparse<Nanos>,
     pub(crate) flows: Vec<FlowPoint>,
@@ -269,9 +285,25 @@ impl Trace {
         &self.graph_nodes
     }
 
+    /// `args.Process Group Name` of communication kernels and of the ops that launched them.
+    pub fn process_groups(&self) -> &Sparse<TextId> {
+        &self.process_groups
+    }
+
+    /// `args.Seq` of communication kernels and of the ops that launched them: the number of the
+    /// collective in its process group.
+    pub fn collective_sequences(&self) -> &Sparse<i64> {
+        &self.collective_sequences
+    }
+
     /// `args.Collective name` of communication kernels.
     pub fn collectives(&self) -> &Sparse<TextId> {
         &self.collectives
+    }
+
+    /// What communication kernels sent, where the library recorded it.
+    pub fn messages(&self) -> &Sparse<Message> {
+        &self.messages
     }
 
     /// `Call stack` of ops in traces of 2021 and 2022.

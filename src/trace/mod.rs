@@ -2,6 +2,7 @@
 
 mod category;
 mod columns;
+mod communication;
 mod header;
 mod ids;
 mod notes;
@@ -14,7 +15,10 @@ mod texts;
 mod time;
 
 pub use category::Category;
-pub use columns::{Argument, Arguments, FlowEnd, FlowPoint, Sequence, Stream, Thread, Trace};
+pub use columns::{
+    Argument, Arguments, FlowEnd, FlowPoint, Message, Sequence, Stream, Thread, Trace,
+};
+pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod changes;
 pub mod compared;
+pub mod damage;
 pub mod files;
 pub mod find;
 pub mod fixtures;

@@ -2,18 +2,33 @@
 
 /// A generator of numbers that look random.
 #[derive(Debug, Clone)]
-pub struct SplitMix(u64);
+pub struct SplitMix {
+    state: u64,
+    /// Numbers that come before those of the seed, the last one first.
+    given: Vec<u64>,
+}
 
 impl SplitMix {
     /// The sequence of this seed.
     pub fn new(seed: u64) -> Self {
-        SplitMix(seed)
+        SplitMix { state: seed, given: Vec::new() }
+    }
+
+    /// Numbers that a fuzzer chose, two bytes each, and then the sequence of their sum.
+    pub fn given(bytes: &[u8]) -> Self {
+        let (pairs, _) = bytes.as_chunks::<2>();
+        let given: Vec<u64> =
+            pairs.iter().rev().map(|pair| u16::from_le_bytes(*pair).into()).collect();
+        SplitMix { state: given.iter().sum(), given }
     }
 
     /// The next number.
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        if let Some(number) = self.given.pop() {
+            return number;
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

@@ -4,7 +4,8 @@ use super::Row;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
-use std::collections::BTreeMap;
+use crate::tree::CallId;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All rows of one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +32,8 @@ impl NameSummary {
 pub struct UniqueArgsSummary {
     /// The first row of the group; all have its name and arguments.
     pub first_row: usize,
+    /// Positions of all its rows.
+    pub rows: Vec<usize>,
     /// The sums of the group.
     pub sums: NameSummary,
 }
@@ -74,9 +77,12 @@ impl Analysis {
         for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
             let key = (name.clone(), self.argument_texts(row));
-            let group = groups
-                .entry(key)
-                .or_insert_with(|| UniqueArgsSummary { first_row: at, sums: empty(name) });
+            let group = groups.entry(key).or_insert_with(|| UniqueArgsSummary {
+                first_row: at,
+                rows: vec![],
+                sums: empty(name),
+            });
+            group.rows.push(at);
             add(&mut group.sums, row);
         }
         let mut groups: Vec<UniqueArgsSummary> = groups.into_values().collect();
@@ -114,21 +120,22 @@ impl Analysis {
     fn add_lowering(&self, lowering: &mut LoweringSide, row: &Row, side: Side) {
         let tree = self.tree(side);
         lowering.time += row.time[side];
+        let mut counted: BTreeSet<CallId> = BTreeSet::new();
         for &event in &row.events[side] {
             let time = self.measure.time(tree, event);
-            let mut count =
-                |names: fn(&mut LoweringSide) -> &mut BTreeMap<String, (u64, Nanos)>,
-                 name: &str| {
-                    let entry = names(lowering).entry(name.to_owned()).or_default();
-                    entry.0 += 1;
-                    entry.1 += time;
-                };
-            count(|side| &mut side.kernels, tree.name(event));
+            add_named(&mut lowering.kernels, tree.name(event), 1, time);
             if let Some(op) = self.op_of(side, event) {
-                count(|side| &mut side.ops, tree.name(op));
+                // An op that launches three kernels is one op.
+                add_named(&mut lowering.ops, tree.name(op), u64::from(counted.insert(op)), time);
             }
         }
     }
+}
+
+fn add_named(names: &mut BTreeMap<String, (u64, Nanos)>, name: &str, count: u64, time: Nanos) {
+    let entry = names.entry(name.to_owned()).or_default();
+    entry.0 += count;
+    entry.1 += time;
 }
 
 fn empty(name: String) -> NameSummary {

@@ -1,22 +1,22 @@
 //! The calls above each accounted event → its [`Category`], by the first evidence that decides.
 
-use super::kernel_name;
-use super::rules::{NameKind, Rules, Strength};
-use super::words::Words;
+use super::names::{self, Role};
+use super::rules::{Rules, Strength};
+use super::same_kernels::SameKernels;
 use super::{Categories, Category, CategoryId, CategorySource};
 use crate::diff::TraceDiff;
-use crate::program::Measure;
+use crate::program::{Measure, Phase, Phases, communication};
 use crate::side::{PerSide, Side};
 use crate::trace::{self, TextId};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// An op that says who calls the communication library, without a namespace.
-const COLLECTIVE_OP: &str = "record_param_comms";
-/// How compilers name the ops and kernels that they fuse.
-const FUSED_PREFIX: &str = "triton";
-/// Before the name of an autograd node.
-const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
+/// Where PyTorch's optimizers stand, in the names of Python frames.
+const OPTIMIZER_FRAME: &str = "torch/optim/";
+/// What a compiler or a serving engine calls a kernel's communication in the rules.
+const COMMUNICATION: &str = "communication";
+/// The category of an optimizer's work.
+const OPTIMIZER: &str = "optimizer";
 
 /// The category of every accounted event of both traces.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(in crate::analysis) struct CategoryTable {
     columns: PerSide<Vec<Category>>,
 }
 
-const NOTHING: Category =
+pub(super) const NOTHING: Category =
     Category { id: CategoryId::UNCLASSIFIED, source: CategorySource::Nothing };
 
 impl CategoryTable {
@@ -33,16 +33,18 @@ impl CategoryTable {
         measure: Measure,
         categories: &Categories,
     ) -> CategoryTable {
-        let columns = PerSide::from_fn(|side| {
-            let tree = diff.tree(side);
-            let mut judge = Judge { tree, rules: &categories.rules, known: FxHashMap::default() };
-            let mut column = vec![NOTHING; measure.slots(tree)];
-            for call in measure.calls(tree) {
-                let slot = measure.slot(tree, call).expect("accounted calls have a slot");
-                column[slot] = judge.category(call);
-            }
-            column
+        let rules = &categories.rules;
+        let mut columns = PerSide::from_fn(|side| {
+            column(diff.tree(side), diff.program(side).phases(), measure, rules)
         });
+        // What the calls above tell on one side holds for the kernel of that name on the other.
+        let mut same = SameKernels::default();
+        for side in Side::BOTH {
+            same.learn(diff.tree(side), measure, &columns[side]);
+        }
+        for side in Side::BOTH {
+            same.apply(diff.tree(side), measure, rules, &mut columns[side]);
+        }
         CategoryTable { columns }
     }
 
@@ -52,31 +54,39 @@ impl CategoryTable {
     }
 }
 
+/// The category of each accounted event of one tree, by slot.
+fn column(tree: &CallTree, phases: &Phases, measure: Measure, rules: &Rules) -> Vec<Category> {
+    let mut judge = Judge { tree, rules, phases, known: FxHashMap::default() };
+    let mut column = vec![NOTHING; measure.slots(tree)];
+    for call in measure.calls(tree) {
+        let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+        column[slot] = judge.category(call);
+    }
+    column
+}
+
 /// Decides for the events of one tree, with what it found out about names.
 struct Judge<'a> {
     tree: &'a CallTree,
     rules: &'a Rules,
+    phases: &'a Phases,
     known: FxHashMap<(Role, TextId), Option<usize>>,
 }
 
 /// Looks at one sort of evidence: a category, and what it was decided by.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
-/// As what a name is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Role {
-    Event,
-    Op,
-    Autograd,
-    Module,
-    Kernel,
-}
-
 impl Judge<'_> {
     fn category(&mut self, call: CallId) -> Category {
-        let evidence: [Look<Self>; 4] =
-            [Self::by_event, Self::by_op, Self::by_context, Self::by_kernel_name];
+        let evidence: [Look<Self>; 5] = [
+            Self::by_event,
+            Self::by_compiler,
+            Self::by_op,
+            Self::by_context,
+            Self::by_kernel_name,
+        ];
         let found = evidence.iter().find_map(|look| look(self, call));
+        let found = self.by_optimizer(call, found).or(found);
         found.map_or(NOTHING, |(category, source)| Category {
             id: CategoryId(category as u16),
             source,
@@ -84,18 +94,17 @@ impl Judge<'_> {
     }
 
     fn by_event(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        let event = self.tree.event(call)?;
-        let trace = self.tree.trace();
-        let kind = match trace.category(event) {
-            trace::Category::Memcpy => self.named("memcpy"),
-            trace::Category::Memset => self.named("memset"),
-            trace::Category::Kernel => {
-                if trace.collectives().get(event).is_some() {
-                    self.named("communication")
-                } else {
-                    self.look_up(Role::Event, call)
-                }
-            }
+        if let Some(evidence) = communication::evidence(self.tree, call) {
+            let source = match evidence {
+                communication::Evidence::Op => CategorySource::Op,
+                communication::Evidence::Event => CategorySource::Event,
+            };
+            return Some((self.rules.named(COMMUNICATION)?, source));
+        }
+        let kind = match self.tree.trace().category(self.tree.event(call)?) {
+            trace::Category::Memcpy => self.rules.named("memcpy"),
+            trace::Category::Memset => self.rules.named("memset"),
+            trace::Category::Kernel => self.look_up(Role::Event, call),
             trace::Category::CpuOp
             | trace::Category::PythonFunction
             | trace::Category::Runtime
@@ -105,23 +114,32 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
+    /// A compiler's pointwise or reducing kernel tells what it does in its name, and is no part of
+    /// the op whose values it prepares.
+    fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
+        if self.tree.kind(call) != CallKind::Gpu {
+            return None;
+        }
+        self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
+    }
+
     /// The nearest op of the highest strength that any op above has.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let tree = self.tree;
         let mut best: Option<usize> = None;
         for above in std::iter::once(call).chain(tree.ancestors(call)) {
-            let is_op = above == call || is_op(tree.name(above));
+            let is_op = above == call || names::is_op(tree.name(above));
             if tree.kind(above) != CallKind::Op || !is_op {
                 continue;
             }
             let Some(category) = self.look_up(Role::Op, above) else { continue };
-            if above != call && self.strength(category) == Strength::Host {
+            if above != call && self.rules.strength(category) == Strength::Host {
                 continue;
             }
-            if best.is_none_or(|best| self.strength(category) > self.strength(best)) {
+            if best.is_none_or(|best| self.rules.strength(category) > self.rules.strength(best)) {
                 best = Some(category);
             }
-            if self.strength(category) == Strength::Specific {
+            if self.rules.strength(category) == Strength::Specific {
                 break;
             }
         }
@@ -132,9 +150,9 @@ impl Judge<'_> {
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let tree = self.tree;
         for above in tree.ancestors(call) {
-            if tree.kind(above) == CallKind::Op && is_autograd_node(tree.name(above)) {
+            if tree.kind(above) == CallKind::Op && names::is_autograd_node(tree.name(above)) {
                 let category = self.look_up(Role::Autograd, above);
-                let runs = |&category: &usize| self.strength(category) > Strength::Host;
+                let runs = |&category: &usize| self.rules.strength(category) > Strength::Host;
                 if let Some(category) = category.filter(runs) {
                     return Some((category, CategorySource::Autograd));
                 }
@@ -152,12 +170,39 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    fn strength(&self, category: usize) -> Strength {
-        self.rules.categories[category].strength
+    /// Pointwise work, reductions and copies in an optimizer's step are the optimizer's: `_foreach_add_`
+    /// there and the fused kernel of another version do the same.
+    fn by_optimizer(
+        &self,
+        call: CallId,
+        found: Option<(usize, CategorySource)>,
+    ) -> Option<(usize, CategorySource)> {
+        let serves_others = found.is_none_or(|(category, source)| {
+            let strength = self.rules.strength(category);
+            source != CategorySource::Event
+                && matches!(strength, Strength::Weak | Strength::Generic)
+        });
+        if !serves_others || !self.is_in_optimizer(call) || self.clears_gradients(call) {
+            return None;
+        }
+        Some((self.rules.named(OPTIMIZER)?, CategorySource::Optimizer))
     }
 
-    fn named(&self, name: &str) -> Option<usize> {
-        self.rules.categories.iter().position(|category| category.name == name)
+    fn is_in_optimizer(&self, call: CallId) -> bool {
+        let is_frame = |&above: &CallId| self.tree.kind(above) == CallKind::Frame;
+        self.phases.phase(call) == Phase::TrainOptimizer
+            || self
+                .tree
+                .ancestors(call)
+                .filter(is_frame)
+                .any(|frame| self.tree.name(frame).contains(OPTIMIZER_FRAME))
+    }
+
+    /// Whether a call is part of `zero_grad`, which the profiler counts to the optimizer.
+    fn clears_gradients(&self, call: CallId) -> bool {
+        let is_op = |&above: &CallId| self.tree.kind(above) == CallKind::Op;
+        let clears = |above: CallId| self.tree.name(above).contains("zero_");
+        self.tree.ancestors(call).filter(is_op).any(clears)
     }
 
     /// The category of a call's name, found once for each name.
@@ -165,52 +210,6 @@ impl Judge<'_> {
         let event = self.tree.event(call)?;
         let name = self.tree.trace().name_id(event);
         let (tree, rules) = (self.tree, self.rules);
-        *self.known.entry((role, name)).or_insert_with(|| find(rules, role, tree.name(call)))
+        *self.known.entry((role, name)).or_insert_with(|| names::find(rules, role, tree.name(call)))
     }
-}
-
-fn find(rules: &Rules, role: Role, name: &str) -> Option<usize> {
-    match role {
-        Role::Event => rules.find(NameKind::Event, &Words::of(&kernel_name::stem(name))),
-        Role::Op if name.starts_with(FUSED_PREFIX) => of_kernel(rules, name),
-        Role::Op => rules.find(NameKind::Op, &Words::of(name)),
-        Role::Autograd => {
-            let node = name.strip_prefix(AUTOGRAD_PREFIX).unwrap_or(name);
-            rules.find(NameKind::Op, &Words::of(node))
-        }
-        Role::Module => {
-            let class = ModuleName::instance_or_name(name);
-            rules.find(NameKind::Module, &Words::of(class))
-        }
-        Role::Kernel => of_kernel(rules, name),
-    }
-}
-
-/// A fused kernel by the ops in its name; a launcher by what it runs; any other by its stem.
-fn of_kernel(rules: &Rules, name: &str) -> Option<usize> {
-    let stem = kernel_name::stem(name);
-    let words = Words::of(&stem);
-    if words.start_with(&Words::of(FUSED_PREFIX)) && words.contain(&Words::of("fused")) {
-        let fused = rules.find(NameKind::Fused, &words);
-        if fused.is_some() {
-            return fused;
-        }
-    }
-    kernel_name::launched(name, |stem| rules.is_launcher(stem))
-        .iter()
-        .find_map(|inner| rules.find(NameKind::Kernel, &Words::of(inner)))
-        .or_else(|| rules.find(NameKind::Kernel, &words))
-}
-
-/// Whether a cpu_op is a real op: with a namespace, or made by a compiler. Others are autograd nodes
-/// and ranges that a user or a framework named, and say nothing about single kernels.
-fn is_op(name: &str) -> bool {
-    let namespaced = name.contains("::") && !name.contains(' ');
-    namespaced || name.starts_with(FUSED_PREFIX) || name == COLLECTIVE_OP
-}
-
-/// `AddmmBackward0`, `autograd::engine::evaluate_function: AddmmBackward0`.
-fn is_autograd_node(name: &str) -> bool {
-    let node = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    name.starts_with(AUTOGRAD_PREFIX) || node.ends_with("Backward")
 }

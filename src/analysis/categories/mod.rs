@@ -3,18 +3,23 @@
 //! Kernel names alone do not tell: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
 //! may be part of a matrix product. So the evidence is taken in this order, see `docs/categories.md`:
 //!
-//! 1. the kind of the GPU event: copies, memsets, collectives
-//! 2. the nearest specific op above its launch, else the nearest op that serves others, else the
+//! 1. the kind of the GPU event: copies, memsets, communication
+//! 2. the list of ops in the name of a pointwise or reducing kernel that a compiler made
+//! 3. the nearest specific op above its launch, else the nearest op that serves others, else the
 //!    nearest op that anything may be built of
-//! 3. the nearest autograd node, or the innermost `nn.Module`
-//! 4. the words of the kernel's name
+//! 4. the nearest autograd node, or the innermost `nn.Module`
+//! 5. what the same kernel is where calls above it tell, on either side
+//! 6. the words of the kernel's name
+//!
+//! What is left as pointwise work, copies or the like in an optimizer's step is the optimizer's.
 //!
 //! The words stand in `categories.toml`, which a user's file can extend.
 
 mod evidence;
 pub(super) mod kernel_name;
+mod names;
 mod rules;
-pub(super) mod words;
+mod same_kernels;
 
 pub(super) use evidence::CategoryTable;
 
@@ -49,12 +54,17 @@ pub enum CategorySource {
     Module,
     /// The words of the kernel's name.
     KernelName,
+    /// Calls above other launches of a kernel of this name, all of one kind.
+    SameKernel,
+    /// The call was made in an optimizer's step.
+    Optimizer,
     /// Nothing matched.
     Nothing,
 }
 
 impl CategorySource {
-    /// As tables write it: `event`, `op`, `autograd`, `module`, `kernel_name`, `none`.
+    /// As tables write it: `event`, `op`, `autograd`, `module`, `kernel_name`, `same_kernel`,
+    /// `optimizer`, `none`.
     pub fn label(self) -> &'static str {
         match self {
             CategorySource::Event => "event",
@@ -62,6 +72,8 @@ impl CategorySource {
             CategorySource::Autograd => "autograd",
             CategorySource::Module => "module",
             CategorySource::KernelName => "kernel_name",
+            CategorySource::SameKernel => "same_kernel",
+            CategorySource::Optimizer => "optimizer",
             CategorySource::Nothing => "none",
         }
     }

@@ -1,7 +1,8 @@
 //! The text of a rule file → [`Rules`]: which words in which kind of name make which category.
 
-use super::words::Words;
+use crate::program::Words;
 use serde::Deserialize;
+use std::ops::Range;
 
 /// The parsed file.
 #[derive(Debug, Deserialize)]
@@ -29,6 +30,10 @@ struct CategoryEntry {
     kernels: Vec<String>,
     #[serde(default)]
     fused: Vec<String>,
+    #[serde(default)]
+    fused_only: Vec<String>,
+    #[serde(default)]
+    templates: Vec<String>,
     #[serde(default)]
     replaces: Vec<String>,
 }
@@ -58,15 +63,68 @@ pub(super) enum NameKind {
     Module,
     /// A kernel's stem.
     Kernel,
-    /// A kernel that a compiler fused, named after the ops in it.
+    /// A pointwise or reducing kernel that a compiler made, named after the ops in it.
     Fused,
+    /// The same, where nothing else may stand in its list of ops.
+    FusedOnly,
+    /// A kernel that a compiler made from a template: matrix products, convolutions, attention.
+    Template,
+}
+
+/// Number of [`NameKind`]s.
+const KINDS: usize = 7;
+
+/// Before a pattern that is a whole name: `=_fwd_kernel`.
+const WHOLE: char = '=';
+
+/// What a name must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    words: Words,
+    /// Whether the name must hold nothing else.
+    extent: Extent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Part,
+    Whole,
+}
+
+impl Pattern {
+    fn of(text: &str) -> Pattern {
+        match text.strip_prefix(WHOLE) {
+            Some(name) => Pattern { words: Words::of(name), extent: Extent::Whole },
+            None => Pattern { words: Words::of(text), extent: Extent::Part },
+        }
+    }
+
+    /// Where in a name the pattern stands; the whole name for patterns whose words may be spread.
+    fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
+        let whole = || std::iter::once(0..name.len()).collect();
+        match (kind, self.extent) {
+            (_, Extent::Whole) if *name == self.words => whole(),
+            (_, Extent::Whole) => Vec::new(),
+            (NameKind::Fused | NameKind::Template, Extent::Part) => {
+                if name.contain_all(&self.words) { whole() } else { Vec::new() }
+            }
+            (
+                NameKind::Event
+                | NameKind::Op
+                | NameKind::Module
+                | NameKind::Kernel
+                | NameKind::FusedOnly,
+                Extent::Part,
+            ) => name.places_of(&self.words).collect(),
+        }
+    }
 }
 
 /// One category of a rule file.
 #[derive(Debug, Clone)]
 struct Rule {
     category: usize,
-    patterns: [Vec<Words>; 5],
+    patterns: [Vec<Pattern>; KINDS],
 }
 
 /// A rule set: categories in the order of precedence, the user's patterns before the built-in ones.
@@ -106,10 +164,18 @@ impl Rules {
         if self.categories.iter().any(|category| category.name == entry.name) {
             return Err(format!("the category `{}` stands in the file twice", entry.name));
         }
-        let lists = [entry.events, entry.ops, entry.modules, entry.kernels, entry.fused];
+        let lists = [
+            entry.events,
+            entry.ops,
+            entry.modules,
+            entry.kernels,
+            entry.fused,
+            entry.fused_only,
+            entry.templates,
+        ];
         let patterns =
-            lists.map(|list| list.iter().map(|text| Words::of(text)).collect::<Vec<_>>());
-        if patterns.iter().flatten().any(Words::is_empty) {
+            lists.map(|list| list.iter().map(|text| Pattern::of(text)).collect::<Vec<_>>());
+        if patterns.iter().flatten().any(|pattern| pattern.words.is_empty()) {
             return Err(format!("a pattern of `{}` has no letter or digit", entry.name));
         }
         self.layers[0].push(Rule { category: self.categories.len(), patterns });
@@ -146,6 +212,16 @@ impl Rules {
         }
     }
 
+    /// The category of this name.
+    pub(super) fn named(&self, name: &str) -> Option<usize> {
+        self.categories.iter().position(|category| category.name == name)
+    }
+
+    /// How much an op of a category says about what runs below it.
+    pub(super) fn strength(&self, category: usize) -> Strength {
+        self.categories[category].strength
+    }
+
     /// Whether a kernel of this stem runs whatever its template arguments name.
     pub(super) fn is_launcher(&self, stem: &str) -> bool {
         self.launchers
@@ -153,28 +229,63 @@ impl Rules {
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name: of the first rule file that knows it, the longest pattern; of two
-    /// equally long ones, that of the category that stands first.
+    /// The category of a name: of the first rule file that knows it, the strongest one, since the
+    /// work that serves others stands in names too (`reshape_and_cache`, `gather_topk`); of those the
+    /// longest pattern, a whole name being the longest; of equals the category that stands first. A
+    /// pattern inside of a longer one says nothing: `clamp_min` holds no `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
-        self.layers.iter().find_map(|layer| best(layer, kind, name))
+        self.layers.iter().find_map(|layer| self.best(layer, kind, name))
+    }
+
+    fn best(&self, layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
+        let matches: Vec<Match> = layer.iter().flat_map(|rule| rule.matches(kind, name)).collect();
+        let tells = |one: &&Match| !matches.iter().any(|other| other.hides(one));
+        let weight = |one: &Match| (self.strength(one.category), one.extent, one.words);
+        let told = matches.iter().filter(tells);
+        told.reduce(|best, next| if weight(next) > weight(best) { next } else { best })
+            .map(|best| best.category)
+    }
+
+    /// The category whose words alone make up the whole list of ops of a fused kernel.
+    pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
+        let kind = NameKind::FusedOnly as usize;
+        let rules = self.layers.iter().flatten();
+        let list = list.without_numbers();
+        let holds_nothing_else = |rule: &&Rule| {
+            let known = |word: &str| rule.patterns[kind].iter().any(|p| p.words.has(word));
+            list.all(known)
+        };
+        rules.filter(holds_nothing_else).map(|rule| rule.category).next()
     }
 }
 
-fn best(layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
-    let mut best: Option<(usize, usize)> = None;
-    for rule in layer {
-        let matching = rule.patterns[kind as usize].iter().filter(|pattern| match kind {
-            NameKind::Fused => name.contain_all(pattern),
-            NameKind::Event | NameKind::Op | NameKind::Module | NameKind::Kernel => {
-                name.contain(pattern)
-            }
-        });
-        let longest = matching.map(Words::len).max();
-        if longest > best.map(|(length, _)| length) {
-            best = longest.map(|length| (length, rule.category));
-        }
+/// A pattern that stands in a name.
+#[derive(Debug)]
+struct Match {
+    category: usize,
+    extent: Extent,
+    /// Words of the pattern.
+    words: usize,
+    place: Range<usize>,
+}
+
+impl Match {
+    /// Whether this one covers the other and more.
+    fn hides(&self, other: &Match) -> bool {
+        self.place.start <= other.place.start
+            && other.place.end <= self.place.end
+            && other.place.len() < self.place.len()
     }
-    best.map(|(_, category)| category)
+}
+
+impl Rule {
+    fn matches<'a>(&'a self, kind: NameKind, name: &'a Words) -> impl Iterator<Item = Match> + 'a {
+        self.patterns[kind as usize].iter().flat_map(move |pattern| {
+            let places = pattern.places(kind, name).into_iter();
+            let (category, extent, words) = (self.category, pattern.extent, pattern.words.len());
+            places.map(move |place| Match { category, extent, words, place })
+        })
+    }
 }
 
 /// The parser's message without the excerpt that it draws over several lines.

@@ -16,7 +16,7 @@
 use super::KernelChange;
 use crate::analysis::Analysis;
 use crate::analysis::categories::kernel_name;
-use crate::analysis::categories::words::Words;
+use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::trace::Category;
 use crate::tree::{CallId, CallKind};

@@ -14,6 +14,9 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// Less time of no known kind, in percent, is 0.00 % and not worth a word.
+const LEAST_SHARE: f64 = 0.005;
+
 /// Why a call of a tally has a slot.
 const ACCOUNTED: &str = "tallies hold accounted calls";
 
@@ -118,6 +121,8 @@ impl Analysis {
         let (time, totals) = (self.unclassified(), self.account().totals);
         let share =
             |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
+        let is_told = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
+        let events = if is_told { events } else { 0 };
         let message = format!(
             "{events} events ({:.2} % of the time of trace1, {:.2} % of trace2) are of no known kind of work",
             share(Side::Baseline),

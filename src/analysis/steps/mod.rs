@@ -5,7 +5,7 @@ mod timeline;
 use super::{Analysis, Judgement};
 use crate::program::{Measure, Phase, Phases, StepId, StepSpan, Steps, is_communication};
 use crate::side::{PerSide, Side};
-use crate::trace::{Category, EventId, Nanos, Trace};
+use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use timeline::{Activity, Occupied};
 
@@ -176,7 +176,7 @@ impl Analysis {
         for &call in self.accounted_calls(side) {
             let event = tree.event(call).expect("accounted calls are events");
             let at = group(call);
-            let activity = activity(tree.trace(), event);
+            let activity = activity(tree, call);
             figures[at].add(activity, self.time_of(side, call));
             launches.extend(self.launch_of(tree, call).map(|launch| (at, launch)));
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
@@ -249,10 +249,11 @@ fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     (begin, spans().map(|span| span.1).max().unwrap_or(begin))
 }
 
-fn activity(trace: &Trace, event: EventId) -> Activity {
-    match trace.category(event) {
+fn activity(tree: &CallTree, call: CallId) -> Activity {
+    let event = tree.event(call).expect("accounted calls are events");
+    match tree.trace().category(event) {
         Category::Memcpy | Category::Memset => Activity::Copy,
-        Category::Kernel if is_communication(trace, event) => Activity::Communication,
+        Category::Kernel if is_communication(tree, call) => Activity::Communication,
         Category::Kernel
         | Category::CpuOp
         | Category::PythonFunction

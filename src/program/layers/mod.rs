@@ -7,13 +7,17 @@
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
 //! ```
 
+mod graphs;
+mod likeness;
 mod periods;
+mod runs;
 mod stacks;
 
 use super::Measure;
 use super::steps::Steps;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
+use graphs::Reaches;
 use rustc_hash::FxHashMap;
 use stacks::Found;
 
@@ -98,13 +102,15 @@ impl Layers {
 
     /// The same with the steps of the tree.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
-        let found = stacks::find(tree, measure);
+        let mut found = stacks::of_modules(tree, measure);
+        let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
+        found.extend(replayed);
         if found.is_empty() {
             return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Vec::new() };
         }
         let mut places = AROUND.to_vec();
         let mut of_calls = layered(tree, &found, &mut places);
-        let extents = Extents::new(tree, steps, &found);
+        let extents = Extents::new(tree, steps, &found, reaches);
         for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
             let place = extents.place(tree, steps, call);
             let around = AROUND.iter().position(|&around| around == place);
@@ -186,17 +192,12 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
     whole: Option<(Nanos, Nanos)>,
-    /// The first and the last layered event of each graph launch.
-    of_graphs: FxHashMap<CallId, (CallId, CallId)>,
+    of_graphs: Reaches,
 }
 
 impl Extents {
-    fn new(tree: &CallTree, steps: &Steps, found: &[Found]) -> Extents {
-        let mut extents = Extents {
-            of_steps: vec![None; steps.len()],
-            whole: None,
-            of_graphs: FxHashMap::default(),
-        };
+    fn new(tree: &CallTree, steps: &Steps, found: &[Found], of_graphs: Reaches) -> Extents {
+        let mut extents = Extents { of_steps: vec![None; steps.len()], whole: None, of_graphs };
         let members = || found.iter().flat_map(|found| &found.members).map(|&(_, member)| member);
         // Backward may call modules again, on its own thread: that is no forward extent.
         let is_forward = |&member: &CallId| {
@@ -206,11 +207,7 @@ impl Extents {
         };
         for member in members().filter(is_forward) {
             let call = match tree.launch(member).filter(|_| tree.kind(member) == CallKind::Gpu) {
-                Some(launch) => {
-                    let reach = extents.of_graphs.entry(launch).or_insert((member, member));
-                    *reach = (reach.0.min(member), reach.1.max(member));
-                    launch
-                }
+                Some(launch) => launch,
                 None => member,
             };
             let Some(event) = tree.event(call) else { continue };

@@ -1,46 +1,100 @@
-//! The kernel sequence of one graph replay → its layers: the parts that repeat.
+//! The kernel sequence of graph replays → its layers: the parts that repeat.
 //!
-//! A captured graph has no modules, only kernels in order. Layers need not be equal: attention that
-//! alternates between two kinds takes one kernel in one layer and two in the next, so that the exact
-//! period of the sequence is two layers long. What all layers share still occurs once in each:
+//! A captured graph has no modules, only kernels in order. Two things tell its layers:
+//!
+//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: attention that
+//!   alternates between two kinds takes one kernel in one layer and two in the next, and still shares
+//!   its other kernels with it.
+//! - A *run* is a part that follows itself, kernel for kernel. A graph may hold several runs, one
+//!   behind the other (two kinds of blocks), whose kernels are partly the same.
 //!
 //! ```text
-//! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each part
-//! pre │ layer 0     │ layer 1       │ layer 2     │ post
+//! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
+//! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Such a kernel is an *anchor*. A layer reaches from its first anchor to that of the next layer; the
-//! last one ends where its tail stops to look like that of the layer before.
+//! Anchors tell where a layer begins, and so go first, unless there are runs of unlike layers.
 
+use super::runs;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Fewer repetitions are no evidence of layers.
-const FEWEST_LAYERS: usize = 3;
+pub(super) const FEWEST_LAYERS: usize = 3;
 
-/// The anchors must make up at least one in this many kernels of the sequence.
+/// Fewer kernels are no layer: a copy or an add that repeats is none.
+pub(super) const FEWEST_KERNELS: usize = 4;
+
+/// The anchors must make up at least one in this many kernels of the layers.
 const ANCHOR_SHARE: usize = 2;
 
-/// The layers of a sequence of kernels, as ranges of positions; empty where it does not repeat.
-pub(super) fn layers(kernels: &[u32]) -> Vec<Range<usize>> {
+/// The layers of a sequence, as ranges of positions.
+pub(super) type Part = Vec<Range<usize>>;
+
+/// Two runs are of two kinds of layers where at most this share of their kernels, in quarters, is in
+/// both: an odd layer in the middle makes two runs of one kind.
+const COMMON_QUARTERS: usize = 3;
+
+/// The parts of a sequence of kernels that consist of layers, in order; none where it does not repeat.
+pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
+    let anchored = anchored(kernels);
+    let runs = runs::runs(kernels);
+    let covered = |part: &Part| part.iter().map(Range::len).sum::<usize>();
+    let by_runs = runs.iter().map(covered).sum::<usize>();
+    let tell_kinds = runs.windows(2).any(|pair| are_unlike(kernels, &pair[0][0], &pair[1][0]));
+    match anchored.is_empty() || (tell_kinds && by_runs * 4 >= covered(&anchored) * 3) {
+        true => runs,
+        false => vec![anchored],
+    }
+}
+
+/// Whether two layers have not most of their kernels in common.
+fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
+    let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+    for &kernel in &kernels[one.clone()] {
+        *counts.entry(kernel).or_default() += 1;
+    }
+    let mut take = |kernel: &&u32| match counts.get_mut(*kernel) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        Some(_) | None => false,
+    };
+    let common = kernels[other.clone()].iter().filter(&mut take).count();
+    common * 4 <= (one.len() + other.len() - common) * COMMON_QUARTERS
+}
+
+/// The layers that anchors tell; empty where there are none.
+fn anchored(kernels: &[u32]) -> Part {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
     // By first position: among equally good ones, the first anchor of a layer begins it.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
+    places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
-    let Some(best) = places
-        .iter()
-        .filter(|starts| starts.len() >= FEWEST_LAYERS)
-        .map(|starts| Anchors::around(starts, &places))
-        .reduce(|best, next| if next.weight() > best.weight() { next } else { best })
-    else {
-        return Vec::new();
-    };
-    match best.kernels() * ANCHOR_SHARE >= kernels.len() {
-        true => best.layers(kernels),
-        false => Vec::new(),
+    let groups = by_count(&places);
+    let all =
+        groups.iter().flat_map(|group| group.iter().map(|starts| Anchors::around(starts, group)));
+    let best = all.reduce(|best, next| if next.weight() > best.weight() { next } else { best });
+    let layers = best.filter(|best| best.are_most(kernels)).map(|best| best.layers(kernels));
+    layers.filter(is_layered).unwrap_or_default()
+}
+
+/// Kernels that occur equally often: only those can be anchors of the same layers.
+fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
+    let mut groups: std::collections::BTreeMap<usize, Vec<&Vec<usize>>> = Default::default();
+    for starts in places {
+        groups.entry(starts.len()).or_default().push(starts);
     }
+    groups.into_values().collect()
+}
+
+/// Whether a layer has enough kernels on average.
+fn is_layered(layers: &Part) -> bool {
+    let kernels: usize = layers.iter().map(Range::len).sum();
+    layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
 /// The kernels that occur once from each start to the next.
@@ -51,19 +105,26 @@ struct Anchors<'a> {
 }
 
 impl<'a> Anchors<'a> {
-    fn around(starts: &'a [usize], places: &'a [Vec<usize>]) -> Self {
+    fn around(starts: &'a [usize], places: &[&'a Vec<usize>]) -> Self {
         let once_in_each = |positions: &&'a Vec<usize>| {
             positions.len() == starts.len()
                 && starts.iter().zip(positions.iter()).all(|(start, at)| start <= at)
                 && starts[1..].iter().zip(positions.iter()).all(|(next, at)| at < next)
         };
-        let anchors = places.iter().filter(once_in_each).map(Vec::as_slice).collect();
+        let anchors = places.iter().copied().filter(once_in_each).map(Vec::as_slice).collect();
         Anchors { starts, anchors }
     }
 
     /// How many kernels of the sequence are anchors.
     fn kernels(&self) -> usize {
         self.anchors.len() * self.starts.len()
+    }
+
+    /// Whether they make up enough of the kernels from the first layer to the last: what stands before
+    /// and behind says nothing against them.
+    fn are_most(&self, kernels: &[u32]) -> bool {
+        let reach = self.end_of_last(kernels) - self.starts[0];
+        self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
     }
 
     /// More anchors are better, and of those more layers.
@@ -92,30 +153,51 @@ impl<'a> Anchors<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::layers;
+    use super::parts;
 
     /// Letters stand for kernels.
-    fn split(sequence: &str) -> Vec<&str> {
+    fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
-        layers(&kernels).into_iter().map(|range| &sequence[range]).collect()
+        let layers = |part: Vec<std::ops::Range<usize>>| {
+            part.into_iter().map(|range| &sequence[range]).collect()
+        };
+        parts(&kernels).into_iter().map(layers).collect()
     }
 
     #[test]
     fn layers_of_one_kind_are_the_period() {
-        assert_eq!(split("xabcnabcnabcnz"), ["abcn", "abcn", "abcn"]);
+        assert_eq!(split("xabcnabcnabcnz"), [["abcn", "abcn", "abcn"]]);
     }
 
     #[test]
     fn alternating_layers_are_found_one_by_one() {
-        assert_eq!(
-            split("enqrAmonqrBbmonqrAmonqrBbmonf"),
-            ["qrAmon", "qrBbmon", "qrAmon", "qrBbmon"]
-        );
+        let layers = ["qrAmon", "qrBbmon", "qrAmon", "qrBbmon"];
+        assert_eq!(split("enqrAmonqrBbmonqrAmonqrBbmonf"), [layers]);
     }
 
     #[test]
     fn a_kernel_that_repeats_inside_a_layer_does_not_divide_it() {
-        assert_eq!(split("eqnknvoqnknvoqnknvop"), ["qnknvo", "qnknvo", "qnknvo"]);
+        assert_eq!(split("eqnknvoqnknvoqnknvop"), [["qnknvo", "qnknvo", "qnknvo"]]);
+    }
+
+    #[test]
+    fn two_kinds_of_blocks_behind_each_other_are_two_parts() {
+        let sequence = format!("xyz{}{}uvw", "nabmncd".repeat(3), "nqbmcr".repeat(5));
+        let parts = split(&sequence);
+        assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [3, 5], "{parts:?}");
+        assert_eq!((parts[0][0], parts[1][0]), ("nabmncd", "nqbmcr"));
+    }
+
+    #[test]
+    fn a_long_head_and_tail_do_not_hide_the_layers_between_them() {
+        let sequence = format!("ABCDEFGHIJKLMNOP{}QRSTUVWXYZ", "abcd".repeat(3));
+        assert_eq!(split(&sequence), [["abcd", "abcd", "abcd"]]);
+    }
+
+    #[test]
+    fn a_few_kernels_that_repeat_are_no_layers() {
+        assert!(split("xaaaaaaaaaaaaz").is_empty());
+        assert!(split("xabababababz").is_empty());
     }
 
     #[test]

@@ -2,14 +2,26 @@
 //!
 //! Candidates are the classes that occur as several siblings (`BertLayer_0`, `BertLayer_1`, … below
 //! one `BertEncoder_0`) with accounted work below. Modules that hold modules go before leaves, so
-//! that three embeddings side by side are no layers. The class with the most time is a stack, and so
-//! is each further one that is not nested with a chosen one and has a fair share of time.
+//! that three embeddings side by side are no layers. Siblings that do unlike work (an encoder of text
+//! and one of images, of one class) are no layers either, nor are those that hold longer stacks:
+//!
+//! ```text
+//! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
+//!        └─ Encoder_1 ─── Layer_12 … Layer_23
+//! ```
+//! The class with the most time is a stack, and so is each further one that is not nested with a
+//! chosen one and has a fair share of time.
 
-use super::{Layer, Stack, StackKind, periods};
+use super::likeness::are_alike;
+use super::{Layer, Stack, StackKind};
 use crate::program::Measure;
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Modules without modules inside make a stack only with one part in this many of all time: two
+/// dropouts side by side are no layers.
+const LEAF_SHARE: i64 = 10;
 
 /// A further stack has at least one part in this many of the first one's time.
 const FAIR_SHARE: i64 = 20;
@@ -22,14 +34,11 @@ pub(super) struct Found {
     pub(super) members: Vec<(u32, CallId)>,
 }
 
-/// All stacks of a tree: those of modules first, by time, then those of graphs.
-pub(super) fn find(tree: &CallTree, measure: Measure) -> Vec<Found> {
+/// The stacks of modules of a tree, by time.
+pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
     let sums = Sums::new(tree, measure);
     let groups = sibling_groups(tree, &sums);
-    let chosen = choose(tree, groups);
-    let mut found: Vec<Found> = chosen.into_iter().map(|group| group.into_stack(tree)).collect();
-    found.extend(graph_stacks(tree, &found));
-    found
+    choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
 /// Accounted time and number of modules in any subtree.
@@ -62,6 +71,10 @@ impl Sums {
         self.time_before[call.index() + tree.size(call)] - self.time_before[call.index()]
     }
 
+    fn total(&self) -> Nanos {
+        self.time_before.last().copied().unwrap_or(Nanos::ZERO)
+    }
+
     fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let end = call.index() + tree.size(call);
         self.modules_before[end] - self.modules_before[call.index()] > 1
@@ -80,6 +93,15 @@ struct Group<'t> {
 }
 
 impl Group<'_> {
+    /// The first call of each instance.
+    fn first_calls(&self) -> Vec<CallId> {
+        let mut first: Vec<Option<CallId>> = vec![None; self.instances.len()];
+        for &(layer, call) in &self.calls {
+            first[layer as usize].get_or_insert(call);
+        }
+        first.into_iter().flatten().collect()
+    }
+
     fn into_stack(self, tree: &CallTree) -> Found {
         let instance =
             |name: &&str| Layer { instance: ModuleName::instance_or_name(name).to_owned() };
@@ -136,85 +158,60 @@ impl<'t> Group<'t> {
     }
 }
 
-fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>) -> Vec<Group<'t>> {
+fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> Vec<Group<'t>> {
     groups.retain(|group| group.instances.len() > 1);
     if groups.iter().any(|group| group.is_composite) {
         groups.retain(|group| group.is_composite);
     }
+    groups.retain(|group| group.is_composite || group.time.0 >= total.0 / LEAF_SHARE);
+    groups.retain(|group| are_alike(tree, &group.first_calls()));
     groups.sort_by_key(|group| (std::cmp::Reverse(group.time), group.calls[0].1));
-    let least = groups.first().map_or(0, |first| first.time.0 / FAIR_SHARE);
-    let mut chosen: Vec<Group<'t>> = Vec::new();
-    for group in groups {
-        let is_apart = chosen.iter().all(|other| !are_nested(tree, &group, other));
-        if group.time.0 >= least && is_apart {
-            chosen.push(group);
+    let nesting = Nesting::of(tree, &groups);
+    let mut chosen: Vec<usize> = Vec::new();
+    for at in (0..groups.len()).filter(|&at| !nesting.holds_longer(&groups, at)) {
+        let least = chosen.first().map_or(0, |&first| groups[first].time.0 / FAIR_SHARE);
+        let is_apart = chosen.iter().all(|&other| !nesting.are_nested(at, other));
+        if groups[at].time.0 >= least && is_apart {
+            chosen.push(at);
         }
     }
-    chosen
+    let is_chosen = |(at, group)| chosen.contains(&at).then_some(group);
+    groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-fn are_nested(tree: &CallTree, a: &Group<'_>, b: &Group<'_>) -> bool {
-    let (mine, theirs) = (calls_of(&a.calls), calls_of(&b.calls));
-    let is_in = |calls: &FxHashSet<CallId>, of: &FxHashSet<CallId>| {
-        calls.iter().any(|&call| tree.ancestors(call).any(|above| of.contains(&above)))
-    };
-    is_in(&mine, &theirs) || is_in(&theirs, &mine)
+/// Which groups stand inside of which, found on the way up from each call.
+struct Nesting {
+    /// (inner, outer).
+    pairs: FxHashSet<(usize, usize)>,
 }
 
-fn calls_of(members: &[(u32, CallId)]) -> FxHashSet<CallId> {
-    members.iter().map(|&(_, call)| call).collect()
-}
-
-/// One stack for each distinct sequence of kernels that a graph replays, by first launch.
-fn graph_stacks(tree: &CallTree, modules: &[Found]) -> Vec<Found> {
-    let mut found: Vec<(Vec<&str>, Found)> = Vec::new();
-    let of_stacks: Vec<_> = modules.iter().map(|found| calls_of(&found.members)).collect();
-    let in_module = |launch: CallId| {
-        let mut above = tree.ancestors(launch);
-        above.any(|above| of_stacks.iter().any(|calls| calls.contains(&above)))
-    };
-    for launch in tree.calls().filter(|&call| is_graph_launch(tree, call) && !in_module(call)) {
-        let events: Vec<CallId> = tree.children(launch).collect();
-        let names: Vec<&str> = events.iter().map(|&event| tree.name(event)).collect();
-        let layers = periods::layers(&numbered(&names));
-        if layers.is_empty() {
-            continue;
+impl Nesting {
+    fn of(tree: &CallTree, groups: &[Group<'_>]) -> Nesting {
+        let of_calls: FxHashMap<CallId, usize> = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(at, group)| group.calls.iter().map(move |&(_, call)| (call, at)))
+            .collect();
+        let mut pairs = FxHashSet::default();
+        for (inner, group) in groups.iter().enumerate() {
+            for &(_, call) in &group.calls {
+                let above = tree.ancestors(call).filter_map(|above| of_calls.get(&above));
+                pairs.extend(above.map(|&outer| (inner, outer)));
+            }
         }
-        let at = found.iter().position(|(known, _)| *known == names).unwrap_or_else(|| {
-            found.push((names, Found::graph(found.len(), layers.len())));
-            found.len() - 1
-        });
-        for (layer, range) in layers.into_iter().enumerate() {
-            found[at].1.members.extend(range.map(|event| (layer as u32, events[event])));
-        }
+        Nesting { pairs }
     }
-    found.into_iter().map(|(_, found)| found).collect()
-}
 
-impl Found {
-    fn graph(number: usize, layers: usize) -> Found {
-        let layer = |at: usize| Layer { instance: format!("graph_{number}.{at}") };
-        let class = format!("graph_{number}");
-        let layers = (0..layers).map(layer).collect();
-        Found { stack: Stack { kind: StackKind::Graph, class, layers }, members: Vec::new() }
+    fn are_nested(&self, a: usize, b: usize) -> bool {
+        self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
-}
 
-/// Whether a call is the launch of a captured graph.
-pub(crate) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
-    tree.kind(call) == CallKind::Runtime
-        && tree.is_gpu_path(call)
-        && tree.name(call).contains("GraphLaunch")
-}
-
-/// Equal names get equal numbers.
-fn numbered(names: &[&str]) -> Vec<u32> {
-    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
-    names
-        .iter()
-        .map(|&name| {
-            let next = numbers.len() as u32;
-            *numbers.entry(name).or_insert(next)
-        })
-        .collect()
+    /// Whether most of a group's time is in longer stacks inside of it: then those are the layers.
+    fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
+        let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
+        let longer: Vec<usize> = inner.collect();
+        let longest = longer.iter().map(|&inner| groups[inner].instances.len()).max();
+        let time: Nanos = longer.iter().map(|&inner| groups[inner].time).sum();
+        longest > Some(groups[outer].instances.len()) && time + time > groups[outer].time
+    }
 }

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A property by which rows and events fall into a few groups.
+#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
 pub(in crate::report) struct Facet {
     /// The name in links and scripts.
     pub(in crate::report) key: &'static str,

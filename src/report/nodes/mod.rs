@@ -3,9 +3,9 @@
 
 pub(super) mod facets;
 mod prune;
-mod stack_tree;
 mod sums;
 
 pub(super) use prune::keep_most;
-pub(super) use stack_tree::StackTree;
-pub(super) use sums::{own_time, times_below};
+#[cfg(any(feature = "html", feature = "flamegraph"))]
+pub(super) use sums::own_time;
+pub(super) use sums::times_below;

@@ -8,7 +8,7 @@ pub use verdict::{Change, VerdictSummary};
 
 use super::json::write_json;
 use crate::analysis::{Analysis, Comparability, Totals};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -165,18 +165,23 @@ fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -
 
 fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
     let diff = analysis.diff();
-    let of_side = |side: Side| {
+    let of_sides = PerSide::from_fn(|side| {
         let tree = diff.tree(side);
-        tree.trace()
-            .notes()
-            .iter()
-            .chain(tree.notes())
-            .chain(&checks.sides[side])
-            .map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
+        let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);
+        notes.collect::<Vec<&Note>>()
+    });
+    // What is said of both sides in the same words is said once.
+    let is_of_both = |note: &&Note| Side::BOTH.iter().all(|&side| of_sides[side].contains(note));
+    let of_side = |side: Side| {
+        let own = of_sides[side].iter().copied().filter(|note| !is_of_both(note));
+        own.map(move |note| SideNote { side: Some(side.label()), note: note.clone() })
     };
-    let of_both = diff
-        .notes()
+    let of_both = of_sides
+        .baseline
         .iter()
+        .copied()
+        .filter(is_of_both)
+        .chain(diff.notes())
         .chain(analysis.notes())
         .chain(&checks.both)
         .map(|note| SideNote { side: None, note: note.clone() });

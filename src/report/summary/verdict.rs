@@ -11,21 +11,27 @@ const LARGEST: usize = 20;
 /// The verdict on the total, and the changes that the evidence supports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
-    /// `slower`, `faster`, `similar` or `within_noise`: all accounted time.
+    /// `slower`, `faster`, `similar`, `within_noise` or `not_tested`: all accounted time.
     pub total: &'static str,
-    /// What the repeats are: `steps` or `calls`.
+    /// The same in words that say what was tested: `faster, not proven (3 steps)`.
+    pub words: String,
+    /// What the repeats are: `steps` or `none`.
     pub repeats: &'static str,
     /// Number of steps of the baseline.
     pub steps_trace1: u64,
     /// Number of steps of the candidate.
     pub steps_trace2: u64,
-    /// Probability of the rank test over steps; `null` with fewer than two on a side.
+    /// Probability of the moderated test over steps; `null` with fewer than two on a side.
     pub p: Option<f64>,
-    /// Differences per step below this many µs count as similar.
+    /// The false discovery rate at that probability, among all places.
+    pub q: Option<f64>,
+    /// Places that changed by less than this many µs per step are neither counted nor listed.
     pub least_difference_us: f64,
-    /// Places of the program that changed: modules, and ops outside of all modules.
+    /// Places that are slower or faster by at least that much.
     pub changes: u64,
-    /// The largest changes, each an op of such a place.
+    /// Places where the sides did not do the same work, whatever their times.
+    pub other_work: u64,
+    /// The largest changes: all of them, or the first 20.
     pub largest_changes: Vec<Change>,
 }
 
@@ -50,7 +56,7 @@ pub struct Change {
     pub kernel_us_trace2: f64,
     /// Candidate − baseline, in µs.
     pub difference_us: f64,
-    /// False discovery rate of the rank test; `null` where it was not asked.
+    /// False discovery rate of the test; `null` where it was not asked.
     pub q: Option<f64>,
 }
 
@@ -58,12 +64,15 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
     let verdicts = analysis.judged();
     VerdictSummary {
         total: verdicts.total.verdict.label(),
+        words: verdicts.total.words(),
         repeats: verdicts.repeats.label(),
         steps_trace1: verdicts.steps.baseline as u64,
         steps_trace2: verdicts.steps.candidate as u64,
         p: verdicts.total.p,
+        q: verdicts.total.q,
         least_difference_us: verdicts.least.as_micros(),
-        changes: verdicts.changed_places() as u64,
+        changes: verdicts.changes().count() as u64,
+        other_work: verdicts.other_work().count() as u64,
         largest_changes: verdicts
             .changes()
             .take(LARGEST)
@@ -73,7 +82,7 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
 }
 
 fn change(analysis: &Analysis, site: &Site) -> Change {
-    let row = &analysis.rows()[site.first_row];
+    let row = &analysis.rows()[site.first_row()];
     let shapes = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
     let shape = shapes.into_iter().find(|shape| !shape.is_empty());
     let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);
@@ -83,7 +92,7 @@ fn change(analysis: &Analysis, site: &Site) -> Change {
         module_trace2: site.module.candidate.clone(),
         input_shape: shape.unwrap_or_default().to_owned(),
         verdict: site.judgement.verdict.label(),
-        work: site.judgement.work.label(),
+        work: site.work.label(),
         kernel_us_trace1: baseline,
         kernel_us_trace2: candidate,
         difference_us: (site.time.candidate - site.time.baseline).as_micros(),

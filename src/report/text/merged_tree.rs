@@ -14,6 +14,13 @@ use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
 use crate::side::Side;
 use std::io::{self, Write};
 
+/// Deeper nodes are indented no further: lines would grow with the depth, and the file with its
+/// square. The deepest stacks of real traces, with Python frames, have some 100 calls.
+const DEEPEST: usize = 128;
+
+/// What the first of such lines says; a line more would move the lines from their ids.
+const NO_FURTHER: &str = "   (what is deeper stands in this column as well)";
+
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
@@ -22,6 +29,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     // For each depth, how much of the prefix leads to it.
     let mut lengths: Vec<usize> = Vec::new();
     let mut line = String::new();
+    let mut is_said = false;
     for (id, node) in diff.merged().nodes() {
         let depth = diff.merged().depth(id);
         let is_last = last[id.index()];
@@ -31,10 +39,16 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
         if depth > 0 {
             line.push_str(&prefix);
             line.push_str(if is_last { "└── " } else { "├── " });
-            prefix.push_str(if is_last { "    " } else { "│   " });
+            if depth < DEEPEST {
+                prefix.push_str(if is_last { "    " } else { "│   " });
+            }
         }
         lengths.push(prefix.len());
         push_label(diff, node, &mut line);
+        if depth > DEEPEST && !is_said {
+            line.push_str(NO_FURTHER);
+            is_said = true;
+        }
         line.push('\n');
         out.write_all(line.as_bytes())?;
     }

@@ -61,17 +61,19 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// What the repeats say of it: `slower (3 and 3 steps, p 0.100); 12 places changed`.
+/// What the repeats say of it: `slower (6 steps, q 0.003); 12 places changed`, or `not tested (one
+/// step each); 3 places do other work`.
 pub fn evidence(verdict: &VerdictSummary) -> String {
-    let chance = verdict.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
-    let places = match verdict.changes {
-        1 => "1 place changed".to_owned(),
-        changes => format!("{changes} places changed"),
-    };
-    let steps = match (verdict.steps_trace1, verdict.steps_trace2) {
-        (0, 0) => "no steps".to_owned(),
-        (1, 1) => "1 step each".to_owned(),
-        (one, two) => format!("{one} and {two} steps"),
-    };
-    format!("{} ({steps}{chance}); {places}", verdict.total.replace('_', " "))
+    format!("{}; {}", verdict.words, found(verdict))
+}
+
+/// What is told of the places: what the repeats support, or, without repeats, what is known anyway.
+fn found(verdict: &VerdictSummary) -> String {
+    let is_tested = verdict.steps_trace1.min(verdict.steps_trace2) > 1;
+    match (is_tested, verdict.changes, verdict.other_work) {
+        (true, 1, _) => "1 place changed".to_owned(),
+        (true, count, _) => format!("{count} places changed"),
+        (false, _, 1) => "1 place does other work".to_owned(),
+        (false, _, count) => format!("{count} places do other work"),
+    }
 }

@@ -28,7 +28,9 @@ fn workbook(analysis: &Arc<Analysis>) -> Result<Vec<u8>, XlsxError> {
     workbook.add_worksheet();
     let mut sheets = Vec::new();
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
-        sheets.push(sheet::write(workbook.add_worksheet(), &kind.of(analysis))?);
+        // Its rows are written out one after the other, not kept: names take much memory.
+        let sheet = workbook.add_worksheet_with_constant_memory()?;
+        sheets.push(sheet::write(sheet, &kind.of(analysis))?);
     }
     cover::write(workbook.worksheet_from_index(0)?, analysis, &sheets)?;
     workbook.save_to_buffer()

@@ -15,6 +15,7 @@
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
 use crate::trace::columns::Trace;
+use crate::trace::communication::is_communication_kernel;
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
@@ -28,6 +29,11 @@ const LONG: Nanos = Nanos(100_000_000);
 /// How often the time to the next start fits into a duration that is doubted.
 const OVERLONG_FACTOR: i64 = 100;
 
+/// Events at time 0 are doubted where all others start at least so much later, and that is so many
+/// times what lies between the others.
+const FAR: Nanos = Nanos(1_000_000_000);
+const FAR_FACTOR: i64 = 10;
+
 /// Why a duration is impossible by itself.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
@@ -38,6 +44,21 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     } else {
         None
     }
+}
+
+/// Events at time 0 in a trace whose other events all came long after it: profilers write 0 where they
+/// lost the time. A trace that counts from its own beginning has events at 0, too, with others close
+/// behind.
+pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
+    let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
+    let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
+    if zeros.is_empty() {
+        return zeros;
+    }
+    let others = || trace.starts.iter().filter(|&&start| start > Nanos::ZERO);
+    let (Some(&first), Some(&last)) = (others().min(), others().max()) else { return Vec::new() };
+    let is_far = first >= FAR && first.0 / FAR_FACTOR > (last - first).0;
+    if is_far { zeros } else { Vec::new() }
 }
 
 /// Sets the duration of GPU events that run over the next ones on their stream to 0.
@@ -85,7 +106,7 @@ fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
 
 fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     let name = strings.get(trace.name_id(event));
-    trace.collectives.get(event).is_some() || name.contains("nccl") || name.contains("rccl")
+    trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
 /// Both, by rising event.

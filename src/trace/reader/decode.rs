@@ -1,18 +1,19 @@
-//! Raw bytes between two quotes → text: escapes resolved, damage repaired and marked.
+//! Raw bytes between two quotes → text: escapes resolved, damage repaired. What is no JSON is counted
+//! elsewhere (`sound.rs`), for all strings alike; marked here is what only the meaning tells.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
 //! no JSON, and `C:\new\temp.py` is JSON for something else. So one escape that JSON does not know
 //! makes all backslashes of its text literal, and so does a path in the name of a Python frame.
 
 use super::oddity::Oddity;
+use std::borrow::Cow;
 
 /// The damage that was repaired in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Marks(u8);
 
 impl Marks {
-    const ALL: [Oddity; 4] =
-        [Oddity::Backslash, Oddity::ControlCharacter, Oddity::InvalidUtf8, Oddity::LoneSurrogate];
+    const ALL: [Oddity; 2] = [Oddity::Backslash, Oddity::LoneSurrogate];
 
     fn add(&mut self, oddity: Oddity) {
         let at = Self::ALL.iter().position(|&o| o == oddity).expect("a kind of damage in a text");
@@ -47,37 +48,40 @@ pub(super) fn is_plain(raw: &[u8]) -> bool {
 
 /// The text between two quotes, of an event of any kind.
 pub(super) fn text(raw: &[u8]) -> (String, Marks) {
-    let literal = has_unknown_escape(raw);
-    decoded(raw, literal)
+    decoded(raw, has_unknown_escape(raw))
 }
 
 /// The name of a Python frame, which holds a path.
 pub(super) fn frame_name(raw: &[u8]) -> (String, Marks) {
-    let literal = has_unknown_escape(raw) || is_windows_path(raw);
-    decoded(raw, literal)
+    if has_unknown_escape(raw) || !is_windows_path(raw) {
+        return text(raw);
+    }
+    let (text, mut marks) = decoded(raw, true);
+    marks.add(Oddity::Backslash);
+    (text, marks)
 }
 
 fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
     let mut marks = Marks::default();
     let mut out = Vec::with_capacity(raw.len());
     if literal_backslashes {
-        marks.add(Oddity::Backslash);
         copy_literally(raw, &mut out);
     } else {
         unescape(raw, &mut out, &mut marks);
     }
-    if raw.iter().any(|&b| b < 0x20) {
-        marks.add(Oddity::ControlCharacter);
-    }
-    (into_utf8(out, &mut marks), marks)
+    (into_utf8(out), marks)
+}
+
+/// A key as it is meant: keys may be written with escapes, too (`"n\u0061me"`).
+#[inline]
+pub(super) fn key(raw: &[u8]) -> Cow<'_, [u8]> {
+    if raw.contains(&b'\\') { Cow::Owned(text(raw).0.into_bytes()) } else { Cow::Borrowed(raw) }
 }
 
 /// Bytes → text, with U+FFFD where they are no UTF-8.
-pub(super) fn into_utf8(bytes: Vec<u8>, marks: &mut Marks) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| {
-        marks.add(Oddity::InvalidUtf8);
-        String::from_utf8_lossy(error.as_bytes()).into_owned()
-    })
+pub(super) fn into_utf8(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Only `\"` is resolved: the writer knew that one, or the text would end there.
@@ -177,6 +181,28 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Position of the quote that closes the string whose content starts at `start`, however damaged the
+/// string is; the end of the text where none does.
+pub(super) fn string_end(text: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// All positions of `needle`.
+pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    text.windows(needle.len())
+        .enumerate()
+        .filter(move |(_, window)| *window == needle)
+        .map(|(at, _)| at)
+}
+
 /// The first position of `needle`.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
@@ -203,7 +229,7 @@ mod tests {
         let raw = br"torch\nn\cuda\__init__.py(219): _lazy_init";
         assert_eq!(
             text(raw),
-            (r"torch\nn\cuda\__init__.py(219): _lazy_init".to_owned(), repaired(Oddity::Backslash))
+            (r"torch\nn\cuda\__init__.py(219): _lazy_init".to_owned(), Marks::default())
         );
         let users = br"C:\users\me";
         assert_eq!(text(users).0, r"C:\users\me");
@@ -227,8 +253,8 @@ mod tests {
 
     #[test]
     fn control_characters_stay_and_bad_utf8_is_replaced() {
-        assert_eq!(text(b"a\x01\nb"), ("a\x01\nb".to_owned(), repaired(Oddity::ControlCharacter)));
-        assert_eq!(text(b"vgg\xff"), ("vgg\u{fffd}".to_owned(), repaired(Oddity::InvalidUtf8)));
+        assert_eq!(text(b"a\x01\nb"), ("a\x01\nb".to_owned(), Marks::default()));
+        assert_eq!(text(b"vgg\xff"), ("vgg\u{fffd}".to_owned(), Marks::default()));
         assert_eq!(text(br"\ud800x"), ("\u{fffd}x".to_owned(), repaired(Oddity::LoneSurrogate)));
     }
 

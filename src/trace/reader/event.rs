@@ -1,6 +1,7 @@
 //! A cursor at an event → its fields, as slices of the text.
 
 use super::cursor::{Cursor, Stop, Value};
+use super::decode;
 use super::numbers;
 
 /// The fields of one event that a trace keeps. Of duplicate keys the last one counts.
@@ -38,6 +39,12 @@ pub(super) struct Args<'a> {
     pub(super) concrete: Value<'a>,
     pub(super) call_stack: Value<'a>,
     pub(super) collective: Value<'a>,
+    pub(super) process_group: Value<'a>,
+    pub(super) collective_sequence: Option<i64>,
+    pub(super) sent_elements: Option<u64>,
+    pub(super) received_elements: Option<u64>,
+    pub(super) group_size: Option<u64>,
+    pub(super) message_type: Value<'a>,
     pub(super) name: Value<'a>,
 }
 
@@ -69,6 +76,12 @@ pub(super) enum Slot {
     Concrete,
     CallStack,
     Collective,
+    ProcessGroup,
+    CollectiveSequence,
+    SentElements,
+    ReceivedElements,
+    GroupSize,
+    MessageType,
     ArgName,
 }
 
@@ -86,6 +99,7 @@ impl Slot {
             b"dur" => Slot::Duration,
             b"id" => Slot::Id,
             b"args" => Slot::Args,
+            _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_field),
             _ => Slot::Other,
         }
     }
@@ -114,8 +128,24 @@ impl Slot {
             b"Concrete Inputs" => Slot::Concrete,
             b"Call stack" => Slot::CallStack,
             b"Collective name" => Slot::Collective,
+            b"Process Group Name" => Slot::ProcessGroup,
+            b"Seq" | b"seq" => Slot::CollectiveSequence,
+            b"In msg nelems" => Slot::SentElements,
+            b"Out msg nelems" => Slot::ReceivedElements,
+            b"Group size" => Slot::GroupSize,
+            b"dtype" => Slot::MessageType,
             b"name" => Slot::ArgName,
+            _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_argument),
             _ => Slot::Other,
+        }
+    }
+
+    /// The slot of a key that is written with escapes (`"n\u0061me"`).
+    #[cold]
+    fn of_escaped(key: &[u8], of: fn(&[u8]) -> Slot) -> Slot {
+        match decode::text(key).0 {
+            key if key.contains('\\') => Slot::Other,
+            key => of(key.as_bytes()),
         }
     }
 }
@@ -150,6 +180,14 @@ impl<'a> Fields<'a> {
             Slot::Concrete => list(value, &mut args.concrete),
             Slot::CallStack => text(value, &mut args.call_stack),
             Slot::Collective => text(value, &mut args.collective),
+            Slot::ProcessGroup => text(value, &mut args.process_group),
+            Slot::CollectiveSequence => {
+                number(value, numbers::integer, &mut args.collective_sequence)
+            }
+            Slot::SentElements => number(value, numbers::unsigned, &mut args.sent_elements),
+            Slot::ReceivedElements => number(value, numbers::unsigned, &mut args.received_elements),
+            Slot::GroupSize => number(value, numbers::unsigned, &mut args.group_size),
+            Slot::MessageType => text(value, &mut args.message_type),
             Slot::ArgName => text(value, &mut args.name),
         };
         self.wrong_types += u32::from(!is_right);
@@ -297,6 +335,15 @@ mod tests {
                 assert_eq!((fields.name, fields.args.external_id), (Value::Text(b"b"), Some(2)));
             },
         );
+    }
+
+    #[test]
+    fn a_key_with_escapes_is_the_key_that_is_meant() {
+        let text = r#"{"n\u0061me": "a", "a\\b": 1, "args": {"External\u0020id": 7}}"#;
+        with_fields(text, |fields| {
+            let fields = fields.expect("an event");
+            assert_eq!((fields.name, fields.args.external_id), (Value::Text(b"a"), Some(7)));
+        });
     }
 
     #[test]

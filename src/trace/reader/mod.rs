@@ -19,6 +19,7 @@ mod cursor;
 mod decode;
 mod document;
 mod event;
+mod grammar;
 mod gzip;
 mod header;
 mod index;
@@ -34,6 +35,7 @@ mod reading;
 mod records;
 mod repair;
 mod sniff;
+mod sound;
 mod source;
 mod strings;
 mod threads;
@@ -111,9 +113,18 @@ impl Trace {
     /// # Errors
     /// If the file cannot be read, or does not begin like JSON.
     pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
+        Trace::read_header_with(path, &ReadOptions::default())
+    }
+
+    /// Like [`Trace::read_header`], with options.
+    ///
+    /// # Errors
+    /// Like [`Trace::read_header`]; also where the text passes a bound of the options or, under
+    /// [`ReadOptions::strict`], is damaged.
+    pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
-        let (name, options) = (path.display().to_string(), ReadOptions::default());
-        reading::read_header(Source::new(&name, open(path)?, &options)?, &options)
+        let name = path.display().to_string();
+        reading::read_header(Source::new(&name, open(path)?, options)?, options)
     }
 }
 

@@ -13,18 +13,26 @@ pub(super) enum Oddity {
     InvalidUtf8,
     LoneSurrogate,
     UnescapedQuote,
-    LostEvent,
     BareWord,
+    NotJson,
     ExtraComma,
     MissingComma,
     EmptyEvent,
     NotAnEvent,
+    StrayBracket,
+    MissingBracket,
+    BareEvents,
     DamagedHeader,
     ByteOrderMark,
     TextAfterEnd,
     GarbageAfterGzip,
     BadChecksum,
     CutArchive,
+    LostEvent,
+    Hole,
+    DeepEvent,
+    OtherTrace,
+    OtherDocument,
     WrongType,
     NoStart,
     NoDuration,
@@ -33,29 +41,39 @@ pub(super) enum Oddity {
     NegativeDuration,
     AbsurdDuration,
     OverlongGpuEvent,
+    AbsurdStart,
+    StartAtZero,
 }
 
 use Oddity::*;
 
 /// All kinds, in the order of their declaration, in which a note lists them.
-const ALL: [Oddity; 25] = [
+const ALL: [Oddity; 35] = [
     Backslash,
     ControlCharacter,
     InvalidUtf8,
     LoneSurrogate,
     UnescapedQuote,
-    LostEvent,
     BareWord,
+    NotJson,
     ExtraComma,
     MissingComma,
     EmptyEvent,
     NotAnEvent,
+    StrayBracket,
+    MissingBracket,
+    BareEvents,
     DamagedHeader,
     ByteOrderMark,
     TextAfterEnd,
     GarbageAfterGzip,
     BadChecksum,
     CutArchive,
+    LostEvent,
+    Hole,
+    DeepEvent,
+    OtherTrace,
+    OtherDocument,
     WrongType,
     NoStart,
     NoDuration,
@@ -64,21 +82,28 @@ const ALL: [Oddity; 25] = [
     NegativeDuration,
     AbsurdDuration,
     OverlongGpuEvent,
+    AbsurdStart,
+    StartAtZero,
 ];
 
 const REPAIRED: &str = "REPAIRED_JSON";
+const LOST: &str = "LOST_EVENTS";
 const WRONG_TYPE: &str = "WRONG_TYPE";
 const MISSING_TIME: &str = "MISSING_TIME";
 const UNPAIRED: &str = "UNPAIRED_EVENTS";
 const CLOCK: &str = "CLOCK_ANOMALY";
 
 /// The codes of the notes, with the hint of each.
-const CODES: [(&str, &str); 5] = [
+const CODES: [(&str, &str); 6] = [
     (REPAIRED, "profile with a current PyTorch, or read with --strict to refuse such files"),
+    (
+        LOST,
+        "copy the file again, or profile again: what is lost takes no part in any sum, and uids behind it may be shifted",
+    ),
     (WRONG_TYPE, ""),
     (MISSING_TIME, ""),
     (UNPAIRED, ""),
-    (CLOCK, "profile again; the time of these events is left out of every sum"),
+    (CLOCK, "profile again; durations that cannot be are left out of every sum"),
 ];
 
 impl Oddity {
@@ -90,18 +115,29 @@ impl Oddity {
             InvalidUtf8 => (REPAIRED, "text that is not UTF-8"),
             LoneSurrogate => (REPAIRED, "text with half a surrogate pair"),
             UnescapedQuote => (REPAIRED, "event with quotes that are not escaped"),
-            LostEvent => (REPAIRED, "event that cannot be read and is left out"),
             BareWord => (REPAIRED, "value that is no JSON (NaN, inf, N/A)"),
+            NotJson => (REPAIRED, "number, bracket or comma that is no JSON"),
             ExtraComma => (REPAIRED, "extra comma"),
             MissingComma => (REPAIRED, "missing comma"),
             EmptyEvent => (REPAIRED, "empty event"),
             NotAnEvent => (REPAIRED, "element that is no event"),
+            StrayBracket => (REPAIRED, "bracket that does not belong between the events"),
+            MissingBracket => (REPAIRED, "bracket missing around the events"),
+            BareEvents => (REPAIRED, "list of events without its brackets, one event a line"),
             DamagedHeader => (REPAIRED, "damage outside the events"),
             ByteOrderMark => (REPAIRED, "byte order mark"),
             TextAfterEnd => (REPAIRED, "text after the end of the trace"),
             GarbageAfterGzip => (REPAIRED, "something after the gzip data"),
             BadChecksum => (REPAIRED, "gzip checksum or size that does not match"),
             CutArchive => (REPAIRED, "packed data cut off behind the end of the trace"),
+            LostEvent => (LOST, "event that cannot be read and is left out"),
+            Hole => (
+                LOST,
+                "event that a hole of zero bytes runs through, left out with all that stood in the hole",
+            ),
+            DeepEvent => (LOST, "event nested deeper than 512 values, left out"),
+            OtherTrace => (LOST, "event of another trace behind the end of this one, not read"),
+            OtherDocument => (LOST, "other document behind the end of the trace, not read"),
             WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
             NoStart => (MISSING_TIME, "event without ts, left out"),
             NoDuration => (MISSING_TIME, "event without dur, taken as 0"),
@@ -112,6 +148,8 @@ impl Oddity {
             OverlongGpuEvent => {
                 (CLOCK, "GPU event that runs over the next ones on its stream, taken as 0 long")
             }
+            AbsurdStart => (CLOCK, "ts that no clock shows, taken as the end of time"),
+            StartAtZero => (CLOCK, "event at time 0, long before all others"),
         }
     }
 
@@ -127,7 +165,7 @@ impl Oddity {
 
     /// Whether `--strict` refuses it: the bytes are not what a sound file holds.
     pub(super) fn is_damage(self) -> bool {
-        self.code() == REPAIRED
+        matches!(self.code(), REPAIRED | LOST)
     }
 }
 
@@ -148,10 +186,18 @@ impl fmt::Display for First {
 }
 
 /// The counts of one file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Oddities {
     seen: [Option<(u64, First)>; ALL.len()],
+    /// Bytes that were not read, for each kind.
+    skipped: [u64; ALL.len()],
     damage: Option<(Oddity, Place)>,
+}
+
+impl Default for Oddities {
+    fn default() -> Self {
+        Oddities { seen: [None; ALL.len()], skipped: [0; ALL.len()], damage: None }
+    }
 }
 
 impl Oddities {
@@ -166,6 +212,11 @@ impl Oddities {
         }
     }
 
+    /// Counts `bytes` of the text that are not read because of a kind.
+    pub(super) fn add_skipped(&mut self, oddity: Oddity, bytes: u64) {
+        self.skipped[oddity as usize] += bytes;
+    }
+
     /// Counts an event, by its uid, that turned out to be odd when all were read.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
         self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
@@ -176,23 +227,30 @@ impl Oddities {
         self.damage
     }
 
-    /// One note for each code that was met.
-    pub(super) fn into_notes(self, notes: &mut Notes) {
+    /// One note for each code that was met in a text of so many bytes.
+    pub(super) fn into_notes(self, text_bytes: u64, notes: &mut Notes) {
         for (code, hint) in CODES {
-            let kinds = || ALL.iter().zip(&self.seen).filter(|(kind, _)| kind.code() == code);
-            let total = kinds().filter_map(|(_, seen)| *seen).map(|(count, _)| count).sum();
-            notes.add(code, total, hint, || {
+            let kinds = || ALL.into_iter().filter(|kind| kind.code() == code);
+            let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
+            notes.add(code, kinds().map(count).sum(), hint, || {
                 let parts: Vec<String> =
-                    kinds().filter_map(|(kind, seen)| describe(*kind, *seen)).collect();
+                    kinds().filter_map(|kind| self.describe(kind, text_bytes)).collect();
                 parts.join("; ")
             });
         }
     }
-}
 
-fn describe(kind: Oddity, seen: Option<(u64, First)>) -> Option<String> {
-    let (count, first) = seen?;
-    Some(format!("{count} × {} (first: {first})", kind.label()))
+    fn describe(&self, kind: Oddity, text_bytes: u64) -> Option<String> {
+        let (count, first) = self.seen[kind as usize]?;
+        let skipped = match self.skipped[kind as usize] {
+            0 => String::new(),
+            bytes => {
+                let share = 100.0 * bytes as f64 / text_bytes.max(1) as f64;
+                format!(", {bytes} bytes, {share:.1} % of the text,")
+            }
+        };
+        Some(format!("{count} × {}{skipped} (first: {first})", kind.label()))
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +265,7 @@ mod tests {
         odd.add(Backslash, 1, Place { offset: 7, event: Some(2) });
         assert_eq!(odd.first_damage().map(|(kind, _)| kind), Some(ExtraComma));
         let mut notes = Notes::default();
-        odd.into_notes(&mut notes);
+        odd.into_notes(100, &mut notes);
         let note = notes.get("REPAIRED_JSON").expect("a note");
         assert_eq!(note.count, 4);
         assert_eq!(

@@ -5,12 +5,20 @@ use crate::error::{Error, ErrorKind, Place, Result};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Files that are often taken for traces: first bytes, what it is, what to do.
-const OTHERS: [(&[u8], &str, &str); 13] = [
+const OTHERS: [(&[u8], &str, &str); 20] = [
     (
         b"version https://git-lfs",
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
+    // Before those of UTF-16, which begin alike.
+    (b"\xff\xfe\0\0", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
+    (b"\0\0\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
+    (b"{\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),
+    (b"[\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),
+    (b"\0\0\0{", "text in UTF-32", "convert it with iconv -f UTF-32BE -t UTF-8"),
+    (b"\0\0\0[", "text in UTF-32", "convert it with iconv -f UTF-32BE -t UTF-8"),
+    (b"\x1f\x8b", "gzip data: the file is packed twice", "unpack it once with gunzip"),
     (b"\xff\xfe", "text in UTF-16", "convert it with iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "text in UTF-16", "convert it with iconv -f UTF-16 -t UTF-8"),
     (b"{\0", "text in UTF-16", "convert it with iconv -f UTF-16LE -t UTF-8"),
@@ -94,11 +102,14 @@ mod tests {
 
     #[test]
     fn other_files_are_told() {
-        let cases: [(&[u8], &str); 6] = [
+        let cases: [(&[u8], &str); 9] = [
             (b"", "t: byte 0: the file is empty (the profiler did not finish: profile again)"),
             (b"<!DOCTYPE html>", "found HTML"),
             (b"version https://git-lfs.github.com/spec/v1", "git lfs pull"),
-            (b"\xff\xfe{\0", "iconv"),
+            (b"\xff\xfe{\0", "iconv -f UTF-16 "),
+            (b"\xff\xfe\0\0{\0\0\0", "iconv -f UTF-32 "),
+            (b"{\0\0\0\"\0\0\0", "iconv -f UTF-32LE "),
+            (b"\x1f\x8b\x08", "packed twice"),
             (b"hello", "found 'h'"),
             (b"  \x01", "byte 2: expected '{' or '[', found byte 0x01"),
         ];

@@ -94,8 +94,9 @@ impl Script {
         match saved {
             Saved::Conv(conv) => {
                 let output = conv.output();
-                let args =
-                    [Arg::Tensor(&output), Arg::Tensor(&conv.input), Arg::Tensor(&conv.weight)];
+                let arguments = conv.arguments();
+                let mut args = vec![Arg::Tensor(&output)];
+                args.extend(arguments.of_backward());
                 t.op(op("aten::convolution_backward", &args), |t| self.convolve_backward(t, &conv));
             }
             Saved::Norm(shape) => self.normalize_backward(t, &shape),

@@ -88,11 +88,11 @@ impl<'s> Layers<'s> {
         let sequence = self.script.tape.next();
         self.script.tape.push(sequence, Saved::Conv(*conv));
         let arguments = conv.arguments();
-        let args = arguments.list();
+        let (args, of_conv2d) = (arguments.list(), arguments.of_conv2d());
         self.module(t, "Conv2d", &forward, |layers, t| {
             t.frame(&call, |t| {
                 t.frame(&builtin, |t| {
-                    t.op(op("aten::conv2d", &args[..7]).forward(sequence), |t| {
+                    t.op(op("aten::conv2d", &of_conv2d).forward(sequence), |t| {
                         t.op(op("aten::convolution", &args[..9]).forward(sequence), |t| {
                             t.op(op("aten::_convolution", &args), |t| {
                                 layers.script.convolve(t, conv)

@@ -24,6 +24,7 @@ impl Conv {
         ConvArguments {
             conv: *self,
             bias: [self.weight[0]],
+            bias_sizes: format!("[{}]", self.weight[0]),
             stride: format!("[{0}, {0}]", self.stride),
             padding: format!("[{0}, {0}]", self.weight[2] / 2),
         }
@@ -44,33 +45,47 @@ impl Conv {
 pub(super) struct ConvArguments {
     conv: Conv,
     bias: [i64; 1],
+    bias_sizes: String,
     stride: String,
     padding: String,
 }
 
 impl ConvArguments {
-    /// As `aten::_convolution` has them: image, weight, bias, stride, padding, dilation, groups,
-    /// transposed, output padding, four flags of the backends. `conv2d` has the first seven.
+    /// As `aten::_convolution` has them: image, weight, bias, stride, padding, dilation, transposed,
+    /// output padding, groups, four flags of the backends. `aten::convolution` has the first nine.
     pub(super) fn list(&self) -> Vec<Arg<'_>> {
-        let mut list = vec![
-            Arg::Tensor(&self.conv.input),
-            Arg::Tensor(&self.conv.weight),
-            Arg::Tensor(&self.bias),
-            Arg::List(&self.stride),
-            Arg::List(&self.padding),
-            Arg::List("[1, 1]"),
-            Arg::Scalar("1"),
-            Arg::Scalar("False"),
-            Arg::List("[0, 0]"),
-        ];
+        let [stride, padding, dilation] = self.window();
+        let mut list = self.tensors();
+        list.extend([stride, padding, dilation, Arg::Scalar("False"), Arg::List("[0, 0]")]);
+        list.push(Arg::Scalar("1"));
         list.extend(["False", "False", "True", "True"].map(Arg::Scalar));
         list
     }
 
-    /// As the backends have them: cuDNN takes no bias.
+    /// As `aten::conv2d` has them: image, weight, bias, stride, padding, dilation, groups.
+    pub(super) fn of_conv2d(&self) -> Vec<Arg<'_>> {
+        let mut list = self.tensors();
+        list.extend(self.window());
+        list.push(Arg::Scalar("1"));
+        list
+    }
+
+    /// As `aten::convolution_backward` has them, behind the gradient: image, weight, sizes of the bias,
+    /// stride, padding, dilation, transposed, output padding, groups, and which gradients are wanted.
+    pub(super) fn of_backward(&self) -> Vec<Arg<'_>> {
+        let [stride, padding, dilation] = self.window();
+        let mut list = self.tensors();
+        list[2] = Arg::List(&self.bias_sizes);
+        list.extend([stride, padding, dilation, Arg::Scalar("False"), Arg::List("[0, 0]")]);
+        list.extend([Arg::Scalar("1"), Arg::List("[True, True, True]")]);
+        list
+    }
+
+    /// As the backends have them: the padding before the stride; cuDNN takes no bias.
     fn of_backend(&self, platform: Platform) -> Vec<Arg<'_>> {
-        let mut list = self.list();
-        list.truncate(7);
+        let [stride, padding, dilation] = self.window();
+        let mut list = self.tensors();
+        list.extend([padding, stride, dilation, Arg::Scalar("1")]);
         match platform {
             Platform::Rocm => {}
             Platform::Cuda => {
@@ -80,6 +95,16 @@ impl ConvArguments {
         }
         list.extend(["False", "False"].map(Arg::Scalar));
         list
+    }
+
+    fn tensors(&self) -> Vec<Arg<'_>> {
+        let Conv { input, weight, .. } = &self.conv;
+        vec![Arg::Tensor(input), Arg::Tensor(weight), Arg::Tensor(&self.bias)]
+    }
+
+    /// Stride, padding, dilation.
+    fn window(&self) -> [Arg<'_>; 3] {
+        [Arg::List(&self.stride), Arg::List(&self.padding), Arg::List("[1, 1]")]
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::threads;
 use super::{Builder, Spot};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{Sequence, Stream};
+use crate::trace::columns::{Message, Sequence, Stream};
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
@@ -64,6 +64,13 @@ impl Builder {
             let forward_thread = args.forward_thread.unwrap_or(0);
             self.trace.sequences.push(event, Sequence { number, forward_thread });
         }
+        let group = self.text(threads::raw(args.process_group), Form::Text, place);
+        if group != TextId::EMPTY {
+            self.trace.process_groups.push(event, group);
+        }
+        if let Some(number) = args.collective_sequence {
+            self.trace.collective_sequences.push(event, number);
+        }
         if category.is_gpu() {
             self.push_gpu_args(args, event, thread, place);
         }
@@ -96,7 +103,18 @@ impl Builder {
         let collective = self.text(threads::raw(args.collective), Form::Text, place);
         if collective != TextId::EMPTY {
             self.trace.collectives.push(event, collective);
+            self.push_message(args, event, place);
         }
+    }
+
+    /// The message of a collective, where the library recorded it.
+    fn push_message(&mut self, args: &Args<'_>, event: EventId, place: Place) {
+        let (Some(sent), Some(received)) = (args.sent_elements, args.received_elements) else {
+            return;
+        };
+        let dtype = self.text(threads::raw(args.message_type), Form::Text, place);
+        let ranks = args.group_size.unwrap_or(0);
+        self.trace.messages.push(event, Message { sent, received, ranks, dtype });
     }
 
     fn argument_record(&mut self, args: &Args<'_>, place: Place) -> u32 {

@@ -95,6 +95,15 @@ impl Builder {
         self.left_out.add_label(label);
     }
 
+    /// Counts `count` events that stood in `bytes` bytes from `offset` on and cannot be read.
+    pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: u64, offset: u64) {
+        let place = Place { offset, event: Some(self.trace.total_events) };
+        self.trace.total_events += u64::from(count);
+        self.odd.add(oddity, count.into(), place);
+        self.odd.add_skipped(oddity, bytes);
+        (0..count).for_each(|_| self.left_out.add_label("(unreadable)"));
+    }
+
     /// Number of elements so far.
     pub(super) fn total_events(&self) -> u64 {
         self.trace.total_events
@@ -130,6 +139,9 @@ impl Builder {
         for event in self.open.unfinished() {
             self.odd.add_event(Oddity::UnmatchedBegin, self.trace.uid(event));
         }
+        for event in clocks::at_zero(&self.trace) {
+            self.odd.add_event(Oddity::StartAtZero, self.trace.uid(event));
+        }
         clocks::drop_overlong(&mut self.trace, &self.strings, &mut self.odd);
         self.trace.source = source.to_owned();
         self.trace.unpacked_bytes = unpacked_bytes;
@@ -138,7 +150,7 @@ impl Builder {
         self.trace.threads = self.threads.into_list();
         self.trace.arguments = self.records.into_list();
         self.trace.notes = notes;
-        self.odd.into_notes(&mut self.trace.notes);
+        self.odd.into_notes(unpacked_bytes, &mut self.trace.notes);
         self.trace
     }
 
@@ -182,6 +194,9 @@ impl Builder {
     fn start(&mut self, fields: &Fields<'_>, place: Place) -> Option<Nanos> {
         let start = fields.start.bytes().and_then(numbers::nanos);
         self.odd.add(Oddity::NoStart, u64::from(start.is_none()), place);
+        let is_absurd =
+            start.is_some_and(|start| start.0.unsigned_abs() == i64::MAX.unsigned_abs());
+        self.odd.add(Oddity::AbsurdStart, is_absurd.into(), place);
         start
     }
 

@@ -1,9 +1,13 @@
 //! Tokens of the top-level object → members of the header, and the place where the events begin.
 
 use super::super::block::Window;
-use super::super::cursor::{Cursor, Stop};
+use super::super::cursor::{Cursor, Stop, Value};
+use super::super::decode;
+use super::super::grammar::{Grammar, Token, is_scalar};
 use super::super::header;
 use super::super::oddity::Oddity;
+use super::super::repair;
+use super::super::sound::{self, Faults};
 use super::{After, Document, State};
 
 /// Containers that are stepped over nest at most this deep.
@@ -20,30 +24,80 @@ impl Document {
         window: Window<'_>,
     ) -> Result<(), Stop> {
         match cursor.peek()? {
-            b',' => cursor.bump(),
+            b',' => {
+                self.extra_comma(self.member != After::Element, cursor, window);
+                self.member = After::Comma;
+                cursor.bump();
+            }
             b'}' => {
+                self.extra_comma(self.member == After::Comma, cursor, window);
                 cursor.bump();
                 self.state = State::Done;
             }
-            _ => {
-                let start = cursor.position()?;
-                let key = cursor.key()?;
-                cursor.peek()?;
-                match key {
-                    b"traceEvents" => self.trace_events(cursor)?,
-                    _ if header::is_wanted(key) => {
-                        self.wanted(cursor, key, window.offset(start))?
-                    }
-                    _ => self.state = State::Skipping { depth: 0 },
-                }
-                self.remember(key);
-            }
+            _ => self.key_and_value(cursor, window)?,
         }
         Ok(())
     }
 
-    fn trace_events(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn extra_comma(&mut self, is_extra: bool, cursor: &Cursor<'_>, window: Window<'_>) {
+        if let (true, Ok(at)) = (is_extra, cursor.position()) {
+            self.note(Oddity::ExtraComma, window.offset(at));
+        }
+    }
+
+    fn key_and_value(&mut self, cursor: &mut Cursor<'_>, window: Window<'_>) -> Result<(), Stop> {
+        let start = cursor.position()?;
+        let offset = window.offset(start);
+        let raw = cursor.key()?;
+        cursor.peek()?;
+        let key = decode::key(raw);
+        match &*key {
+            b"traceEvents" => self.trace_events(cursor, window)?,
+            key if header::is_wanted(key) => self.wanted(cursor, window, key, offset)?,
+            _ => self.skip(),
+        }
+        if self.member == After::Element {
+            self.note(Oddity::MissingComma, offset);
+        }
+        self.member = After::Element;
+        self.check_string(raw, offset);
+        self.remember(&key);
+        Ok(())
+    }
+
+    /// Steps over the next value, token by token.
+    fn skip(&mut self) {
+        self.skipped = Grammar::new();
+        self.skipped_is_sound = true;
+        self.state = State::Skipping { depth: 0 };
+    }
+
+    /// Counts what is wrong with the content of a string outside of events.
+    fn check_string(&mut self, content: &[u8], offset: u64) {
+        let mut faults = Faults::default();
+        faults.add_string(content);
+        self.note_faults(&faults, offset);
+    }
+
+    fn note_faults(&mut self, faults: &Faults, offset: u64) {
+        for (oddity, count) in [
+            (Oddity::NotJson, faults.is_broken.into()),
+            (Oddity::Backslash, faults.escapes),
+            (Oddity::ControlCharacter, faults.controls),
+            (Oddity::InvalidUtf8, faults.not_utf8),
+        ] {
+            (0..count).for_each(|_| self.note(oddity, offset));
+        }
+    }
+
+    fn trace_events(&mut self, cursor: &mut Cursor<'_>, window: Window<'_>) -> Result<(), Stop> {
         if cursor.eat(b'[')? {
+            self.has_trace_events = true;
+            self.state = State::Elements(After::Start);
+            return Ok(());
+        }
+        if starts_event(cursor, window)? {
+            self.count(Oddity::MissingBracket, 1, window.offset(cursor.position()?));
             self.has_trace_events = true;
             self.state = State::Elements(After::Start);
             return Ok(());
@@ -54,16 +108,31 @@ impl Document {
             b'n' => "null".to_owned(),
             _ => "a number".to_owned(),
         });
-        self.state = State::Skipping { depth: 0 };
+        self.skip();
         Ok(())
     }
 
-    fn wanted(&mut self, cursor: &mut Cursor<'_>, key: &[u8], offset: u64) -> Result<(), Stop> {
+    fn wanted(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        window: Window<'_>,
+        key: &[u8],
+        offset: u64,
+    ) -> Result<(), Stop> {
+        let start = cursor.position()?;
         let value = cursor.value()?;
         if !matches!(cursor.peek()?, b',' | b'}') {
             return Err(Stop::Broken);
         }
         let bare_words = cursor.take_bare_words();
+        let text = &window.text[start..cursor.position()?];
+        let mut faults = sound::faults(text);
+        if faults.is_broken && repair::holds_event(text) {
+            // What is damaged has swallowed the events.
+            return Err(Stop::Broken);
+        }
+        faults.is_broken &= bare_words == 0;
+        self.note_faults(&faults, offset);
         if !header::set(self.builder.header_mut(), key, value) {
             self.note(Oddity::WrongType, offset);
         }
@@ -86,36 +155,69 @@ impl Document {
         window: Window<'_>,
         depth: u32,
     ) -> Result<(), Stop> {
-        let depth = match cursor.peek()? {
-            b'{' | b'[' => {
-                cursor.bump();
-                depth + 1
+        let start = cursor.position()?;
+        let token = sound::token(window.text[start]);
+        if token == Token::OpenObject
+            && !self.skipped_is_sound
+            && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
+        {
+            // What is damaged has swallowed the events.
+            return Err(Stop::Broken);
+        }
+        let depth = match token {
+            Token::OpenObject | Token::OpenList => depth + 1,
+            Token::CloseObject | Token::CloseList if depth > 0 => depth - 1,
+            Token::Comma | Token::Colon if depth > 0 => depth,
+            Token::CloseObject | Token::CloseList | Token::Comma | Token::Colon => {
+                return Err(Stop::Broken);
             }
-            b'}' | b']' if depth == 0 => return Err(Stop::Broken),
-            b'}' | b']' => {
-                cursor.bump();
-                depth - 1
-            }
-            b',' | b':' if depth > 0 => {
-                cursor.bump();
-                depth
-            }
-            _ => {
-                let start = cursor.position()?;
-                cursor.value()?;
-                if !matches!(cursor.peek()?, b',' | b':' | b'}' | b']') {
-                    return Err(Stop::Broken);
-                }
-                if cursor.take_bare_words() > 0 {
-                    self.note(Oddity::BareWord, window.offset(start));
-                }
+            Token::Text | Token::Scalar => {
+                self.skip_value(cursor, window.offset(start))?;
                 depth
             }
         };
         if depth > MAX_DEPTH {
             return Err(Stop::TooDeep);
         }
+        if !matches!(token, Token::Text | Token::Scalar) {
+            cursor.bump();
+        }
+        if self.skipped_is_sound && !self.skipped.allows(token) {
+            self.skipped_is_sound = false;
+            self.note(Oddity::NotJson, window.offset(start));
+        }
         self.state = if depth == 0 { State::Members } else { State::Skipping { depth } };
         Ok(())
+    }
+
+    /// Steps over a text, number or word. The key of the events ends whatever was not closed before.
+    fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
+        let value = cursor.value()?;
+        let next = cursor.peek()?;
+        let is_events = value == Value::Text(b"traceEvents") && next == b':';
+        if !matches!(next, b',' | b':' | b'}' | b']') || (is_events && !self.has_trace_events) {
+            return Err(Stop::Broken);
+        }
+        let bare_words = cursor.take_bare_words();
+        match value {
+            Value::Text(content) => self.check_string(content, offset),
+            Value::Scalar(word) if bare_words == 0 && !is_scalar(word) => {
+                self.note(Oddity::NotJson, offset);
+            }
+            Value::Scalar(_) | Value::Null | Value::Absent | Value::Composite(_) => {}
+        }
+        if bare_words > 0 {
+            self.note(Oddity::BareWord, offset);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the next value is an event: its list was not opened.
+fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
+    let value = &window.text[cursor.position()?..];
+    match value {
+        [b'{', ..] => repair::starts_event(value, 0).ok_or(Stop::Incomplete),
+        _ => Ok(false),
     }
 }

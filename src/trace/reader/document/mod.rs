@@ -20,14 +20,21 @@ use super::block::Window;
 use super::builder::Builder;
 use super::cursor::{Cursor, Stop, Value};
 use super::event::{self, Fields};
+use super::grammar::Grammar;
 use super::index;
 use super::known::{self, Known};
 use super::oddity::Oddity;
 use super::options::ReadOptions;
+use super::repair;
+use super::sound::{self, Faults};
 use crate::error::Place;
 
 /// No event of a trace is longer; what is, is taken for broken text.
-const MAX_ELEMENT: usize = 4 * 1024 * 1024;
+pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
+
+/// An event longer than that, in which another one seems to start, is taken for one that was not
+/// closed. So little text is read again however many such events there are.
+pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
 /// Where in the document the next token stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +65,28 @@ pub(super) struct Document {
     pub(super) builder: Builder,
     known: Known,
     state: State,
-    is_list: bool,
+    frame: Frame,
+    /// Whether the list of events was closed before it went on: its end may have no bracket then.
+    was_closed: bool,
     has_trace_events: bool,
+    /// What was read last in the top-level object.
+    member: After,
+    /// The member that nobody wants, and whether it was JSON so far.
+    skipped: Grammar,
+    skipped_is_sound: bool,
     keys: Vec<String>,
     events_value: Option<String>,
+}
+
+/// What stands around the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// An object with `traceEvents`.
+    Object,
+    /// A list.
+    List,
+    /// Nothing: an event on each line.
+    Lines,
 }
 
 /// How a walk ended.
@@ -90,8 +115,12 @@ impl Document {
             builder: Builder::new(options),
             known: Known::new(),
             state: State::Opening,
-            is_list: false,
+            frame: Frame::Object,
+            was_closed: false,
             has_trace_events: false,
+            member: After::Start,
+            skipped: Grammar::new(),
+            skipped_is_sound: true,
             keys: Vec::new(),
             events_value: None,
         }
@@ -127,7 +156,7 @@ impl Document {
         {
             let mut fields = Fields::default();
             match self.known.read(text, start, &mut fields) {
-                Some(end) if end - start <= MAX_ELEMENT => used = end,
+                Some(end) if end - start <= LONG_ELEMENT => used = end,
                 Some(_) | None => break,
             }
             self.builder.add(&fields, base + start as u64);
@@ -169,15 +198,17 @@ impl Document {
             return false;
         }
         self.count(Oddity::UnescapedQuote, 1, offset);
-        self.count(Oddity::BareWord, cursor.take_bare_words(), offset);
+        let bare_words = cursor.take_bare_words();
+        self.count_faults(&sound::faults(text), &fields, bare_words, offset);
         self.builder.add(&fields, offset);
         self.state = State::Elements(After::Element);
         true
     }
 
-    /// Counts an event that is lost; the next token starts another one, or ends the list.
-    pub(super) fn add_lost(&mut self, offset: u64) {
-        self.builder.add_other(Oddity::LostEvent, "(unreadable)", offset);
+    /// Counts `count` events that are lost, with the bytes they stood in; the next token starts another
+    /// one, or ends the list.
+    pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: usize, offset: u64) {
+        self.builder.add_lost(oddity, count, bytes as u64, offset);
         self.state = State::Elements(After::Start);
     }
 
@@ -186,6 +217,36 @@ impl Document {
         self.note(Oddity::DamagedHeader, offset);
         self.has_trace_events = true;
         self.state = State::Elements(After::Start);
+    }
+
+    /// The events stand on lines, without a list around them.
+    pub(super) fn enter_lines(&mut self) {
+        self.note(Oddity::BareEvents, 0);
+        self.has_trace_events = true;
+        self.frame = Frame::Lines;
+        self.state = State::Elements(After::Start);
+    }
+
+    /// Goes on inside the list of events, which was closed at `offset` although more follow behind
+    /// `bytes` of other text.
+    pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
+        self.count(Oddity::StrayBracket, 1, offset);
+        self.builder.odd_mut().add_skipped(Oddity::StrayBracket, bytes);
+        self.was_closed = true;
+        self.state = State::Elements(After::Start);
+    }
+
+    /// Goes on in the object around the events, whose list was not closed.
+    pub(super) fn leave_events(&mut self, offset: u64) {
+        self.count(Oddity::MissingBracket, 1, offset);
+        self.member = After::Comma;
+        self.state = State::Members;
+    }
+
+    /// Whether the events may end where the file does: there is no bracket around them any more.
+    pub(super) fn may_end(&self) -> bool {
+        let is_open = self.was_closed || self.frame == Frame::Lines;
+        is_open && matches!(self.state, State::Elements(_))
     }
 
     /// Counts odd text outside of events.
@@ -201,7 +262,7 @@ impl Document {
         self.state = match cursor.peek()? {
             b'{' => State::Members,
             b'[' => {
-                self.is_list = true;
+                self.frame = Frame::List;
                 self.has_trace_events = true;
                 State::Elements(After::Start)
             }
@@ -232,7 +293,11 @@ impl Document {
                 cursor.bump();
                 let is_extra = after == After::Comma;
                 self.count(Oddity::ExtraComma, is_extra.into(), window.offset(start));
-                self.state = if self.is_list { State::Done } else { State::Members };
+                self.member = After::Element;
+                self.state = match self.frame {
+                    Frame::Object => State::Members,
+                    Frame::List | Frame::Lines => State::Done,
+                };
                 Ok(())
             }
             b'{' => self.event(cursor, window, after, start),
@@ -260,19 +325,32 @@ impl Document {
         let mut fields = Fields::default();
         let before = cursor.clone();
         event::read(cursor, &mut fields)?;
-        if cursor.passed() - start > MAX_ELEMENT {
+        let text = &window.text[start..cursor.passed()];
+        let faults = sound::faults(text);
+        if faults.has_hole || is_not_closed(text, &faults) {
             return Err(Stop::Broken);
         }
         let offset = window.offset(start);
         let bare_words = cursor.take_bare_words();
-        self.count(Oddity::MissingComma, (after == After::Element).into(), offset);
-        self.count(Oddity::BareWord, bare_words, offset);
-        if self.known.is_useful() {
+        let lacks_comma = after == After::Element && self.frame != Frame::Lines;
+        self.count(Oddity::MissingComma, lacks_comma.into(), offset);
+        self.count_faults(&faults, &fields, bare_words, offset);
+        if self.known.is_useful() && faults.is_none() {
             self.known.learn(window.text, before);
         }
         self.builder.add(&fields, offset);
         self.state = State::Elements(After::Element);
         Ok(())
+    }
+
+    /// Counts what is no JSON in an event; extra commas are counted with its fields.
+    fn count_faults(&mut self, faults: &Faults, fields: &Fields<'_>, bare_words: u32, offset: u64) {
+        let is_told = bare_words + fields.extra_commas > 0;
+        self.count(Oddity::BareWord, bare_words, offset);
+        self.count(Oddity::NotJson, (faults.is_broken && !is_told).into(), offset);
+        self.count(Oddity::Backslash, faults.escapes, offset);
+        self.count(Oddity::ControlCharacter, faults.controls, offset);
+        self.count(Oddity::InvalidUtf8, faults.not_utf8, offset);
     }
 
     /// `null`, numbers, texts and lists among the events.
@@ -283,8 +361,15 @@ impl Document {
         after: After,
         start: usize,
     ) -> Result<(), Stop> {
+        if window.text[start] == b'[' && is_around_events(cursor.clone(), window)? {
+            cursor.bump();
+            self.count(Oddity::StrayBracket, 1, window.offset(start));
+            self.state = State::Elements(After::Start);
+            return Ok(());
+        }
         let value = cursor.value()?;
-        if after == After::Element || !matches!(cursor.peek()?, b',' | b']') {
+        let is_broken = after == After::Element || !matches!(cursor.peek()?, b',' | b']');
+        if is_broken || repair::holds_event(&window.text[start..cursor.position()?]) {
             return Err(Stop::Broken);
         }
         cursor.take_bare_words();
@@ -293,6 +378,22 @@ impl Document {
         self.state = State::Elements(After::Element);
         Ok(())
     }
+}
+
+/// Whether an event was not closed, and has swallowed the next ones.
+fn is_not_closed(text: &[u8], faults: &Faults) -> bool {
+    text.len() > MAX_ELEMENT
+        || ((faults.is_broken || text.len() > LONG_ELEMENT) && repair::holds_event(text))
+}
+
+/// Whether events stand behind the bracket that is next.
+fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
+    cursor.bump();
+    let next = cursor.position()?;
+    if window.text[next] != b'{' {
+        return Ok(false);
+    }
+    repair::starts_event(window.text, next).ok_or(Stop::Incomplete)
 }
 
 /// Where the next event starts, if no more than a comma and blanks stand before it.

@@ -22,7 +22,7 @@ use super::cursor::Value;
 use super::event::{Fields, Slot};
 use lists::Lists;
 
-pub(super) use scan::behind_blanks;
+pub(super) use scan::{behind_blanks, string_end};
 
 /// The steps and lists that were met.
 #[derive(Debug)]

@@ -4,19 +4,40 @@
 const WORD: usize = 8;
 const CHUNK: usize = 32;
 
-/// Position of the quote that closes the string whose content starts at `at`.
+/// Position of the quote that closes the string whose content starts at `at`, if the string is one
+/// of JSON: no byte below 0x20, no escape that JSON does not know, nothing but UTF-8.
 #[inline]
-pub(super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
+pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += first_special(text.get(at..)?)?;
-        if text[at] == b'"' {
-            return Some(at);
-        }
-        at += 2;
+        at = match text[at] {
+            b'"' => return Some(at),
+            b'\\' => behind_escape(text, at)?,
+            0x80.. => behind_characters(text, at)?,
+            _ => return None,
+        };
     }
 }
 
-/// Position of the first quote or backslash.
+/// Position behind the escape whose backslash stands at `at`.
+fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
+    match text.get(at + 1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
+        b'u' => {
+            let digits = text.get(at + 2..at + 6)?;
+            digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 6)
+        }
+        _ => None,
+    }
+}
+
+/// Position behind the characters from `at` on that are not ASCII, if they are UTF-8.
+fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
+    let length = text[at..].iter().position(u8::is_ascii)?;
+    std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
+}
+
+/// Position of the first quote, backslash, byte below 0x20, or byte that is not ASCII.
 #[inline]
 fn first_special(text: &[u8]) -> Option<usize> {
     let head = text.len().min(CHUNK);
@@ -35,7 +56,8 @@ fn has_special(chunk: &[u8; CHUNK]) -> bool {
 
 #[inline]
 fn is_special(byte: u8) -> bool {
-    (byte == b'"') | (byte == b'\\')
+    // Of signed bytes, those that are not ASCII are below 0x20 as well.
+    (byte == b'"') | (byte == b'\\') | (byte.cast_signed() < 0x20)
 }
 
 #[inline]
@@ -43,7 +65,7 @@ fn first_special_in_words(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks::<WORD>();
     for (number, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let found = zero_bytes(word ^ each(b'"')) | zero_bytes(word ^ each(b'\\'));
+        let found = special_bytes(word);
         if found != 0 {
             return Some(number * WORD + (found.trailing_zeros() / 8) as usize);
         }
@@ -56,40 +78,51 @@ const fn each(byte: u8) -> u64 {
     u64::from_le_bytes([byte; WORD])
 }
 
-/// The high bit of each byte that is 0; above the lowest of them others may be set as well.
+/// The high bit of each byte that is special; above the lowest of them others may be set as well.
 #[inline]
-fn zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(each(1)) & !word & each(0x80)
+fn special_bytes(word: u64) -> u64 {
+    let quotes = (word ^ each(b'"')).wrapping_sub(each(1));
+    let backslashes = (word ^ each(b'\\')).wrapping_sub(each(1));
+    let controls = word.wrapping_sub(each(0x20));
+    (quotes | backslashes | controls | word) & each(0x80)
 }
 
-/// Position behind the number that starts at `start`: an optional sign, a digit, then digits and
-/// points. `None` where there is none. Whether the number ends there, what follows must tell.
+/// Position behind the number that starts at `start`: an optional sign, digits, and a point with more
+/// of them. `None` where there is none, or one that JSON does not allow (`020`, `20.`). Whether the
+/// number ends there, what follows must tell.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
-    let digits = start + usize::from(*text.get(start)? == b'-');
-    if !text.get(digits)?.is_ascii_digit() {
+    let whole = start + usize::from(*text.get(start)? == b'-');
+    let end = digits_end(text, whole)?;
+    if end == whole || (text[whole] == b'0' && end > whole + 1) {
         return None;
     }
-    let (words, rest) = text[digits..].as_chunks::<WORD>();
-    for (number, word) in words.iter().enumerate() {
-        let others = not_of_numbers(u64::from_le_bytes(*word));
-        if others != 0 {
-            return Some(digits + number * WORD + (others.trailing_zeros() / 8) as usize);
-        }
+    if text[end] != b'.' {
+        return Some(end);
     }
-    let length = rest.iter().position(|&byte| !(byte.is_ascii_digit() || byte == b'.'))?;
-    Some(digits + words.len() * WORD + length)
+    let fraction = end + 1;
+    digits_end(text, fraction).filter(|&end| end > fraction)
 }
 
-/// The high bit of each byte that is neither a digit nor a point; above the lowest of them others
-/// may be missing.
+/// Position of the first byte from `start` on that is no digit.
 #[inline]
-fn not_of_numbers(word: u64) -> u64 {
+fn digits_end(text: &[u8], start: usize) -> Option<usize> {
+    let (words, rest) = text.get(start..)?.as_chunks::<WORD>();
+    for (number, word) in words.iter().enumerate() {
+        let others = not_digits(u64::from_le_bytes(*word));
+        if others != 0 {
+            return Some(start + number * WORD + (others.trailing_zeros() / 8) as usize);
+        }
+    }
+    let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    Some(start + words.len() * WORD + length)
+}
+
+/// The high bit of each byte that is no digit; above the lowest of them others may be missing.
+#[inline]
+fn not_digits(word: u64) -> u64 {
     let digit = word ^ each(b'0');
-    let not_digits = digit.wrapping_add(each(0x80 - 10)) | digit;
-    let point = word ^ each(b'.');
-    let not_points = ((point & each(0x7f)) + each(0x7f)) | point;
-    not_digits & not_points & each(0x80)
+    (digit.wrapping_add(each(0x80 - 10)) | digit) & each(0x80)
 }
 
 /// Lists nest at most this deep here; the index is asked about others.

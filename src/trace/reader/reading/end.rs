@@ -11,9 +11,12 @@ impl Reading<'_> {
     /// The trace, when all events are read.
     pub(super) fn finish(mut self) -> Result<Trace> {
         let mut notes = Notes::default();
+        let may_end = self.document.may_end() && self.block.content().is_empty();
+        let is_damaged = self.source.damage().is_some();
         match self.document.state() {
-            State::Done => self.read_rest()?,
-            _ if self.gave_up => self.read_rest()?,
+            State::Done if is_damaged => self.document.note(Oddity::CutArchive, self.block.base()),
+            State::Done => {}
+            _ if self.gave_up || (may_end && !is_damaged) => {}
             State::Opening | State::Members | State::Skipping { .. } | State::Elements(_) => {
                 self.note_truncation(&mut notes)?;
             }
@@ -29,27 +32,6 @@ impl Reading<'_> {
         Ok(self.document.builder.finish(name, unpacked, notes))
     }
 
-    /// Reads on behind the document, for the checks of the packing.
-    fn read_rest(&mut self) -> Result<()> {
-        let is_blank = |&b: &u8| b == 0 || b.is_ascii_whitespace();
-        let mut noted = self.gave_up;
-        loop {
-            let content = self.block.content();
-            if let (false, Some(at)) = (noted, content.iter().position(|b| !is_blank(b))) {
-                self.document.note(Oddity::TextAfterEnd, self.block.base() + at as u64);
-                noted = true;
-            }
-            self.block.consume(self.block.content().len());
-            if !self.block.read(&mut self.source)? {
-                break;
-            }
-        }
-        if self.source.damage().is_some() {
-            self.document.note(Oddity::CutArchive, self.block.base());
-        }
-        Ok(())
-    }
-
     /// The text ends before the document does.
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
@@ -60,15 +42,15 @@ impl Reading<'_> {
                 .error(ErrorKind::Malformed, why)
                 .remedy("without --strict all whole events before it are kept"));
         }
-        let share = match self.source.damage() {
-            Some(_) => self.source.share_read()?,
-            None => 100.0 * kept as f64 / (self.source.unpacked().max(1)) as f64,
-        };
+        let share = self.source.share_read()?;
         let hint = "the profiler was stopped while it wrote, or the copy is not complete: profile or copy again";
         notes.add("TRUNCATED", 1, hint, || {
-            format!(
-                "{why}: {total} whole events are kept, {share:.1} % of what is there (up to byte {kept})"
-            )
+            let missing = if share < 99.95 {
+                format!("{share:.1} % of the file could be read")
+            } else {
+                "how much is missing the file does not say".to_owned()
+            };
+            format!("{why}: {total} whole events are kept, up to byte {kept}; {missing}")
         });
         Ok(())
     }
@@ -81,6 +63,12 @@ impl Reading<'_> {
                 .at(Place { offset: 0, event: None })
                 .remedy("give a trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)"))
         };
+        if self.document.keys().first().is_some_and(|key| key == "tracetree") {
+            let message = "this is a timeline that tracetree wrote (perfetto.json.gz), not a trace";
+            return Err(Error::new(ErrorKind::NotATrace, name, message)
+                .at(Place { offset: 0, event: None })
+                .remedy("give one of the two traces that it was made from"));
+        }
         if let (false, Some(value)) =
             (self.document.has_trace_events(), self.document.events_value())
         {

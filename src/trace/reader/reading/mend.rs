@@ -4,8 +4,9 @@ use super::super::decode;
 use super::super::document::{After, State};
 use super::super::oddity::Oddity;
 use super::super::repair;
-use super::Reading;
-use crate::error::{ErrorKind, Result};
+use super::super::sound;
+use super::{Reading, leading_blanks};
+use crate::error::{ErrorKind, Place, Result};
 
 /// The beginning of `traceEvents`, which is looked for after damage before it.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
@@ -24,55 +25,189 @@ impl Reading<'_> {
         }
     }
 
+    /// The file ends before the last value does: it is cut off, or an event was not closed and has
+    /// swallowed what follows. `false` where nothing follows.
+    pub(super) fn mend_last(&mut self) -> Result<bool> {
+        match self.document.state() {
+            State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
+            State::Elements(_)
+            | State::Opening
+            | State::Members
+            | State::Skipping { .. }
+            | State::Done => Ok(false),
+        }
+    }
+
+    /// Steps over an event that nests too deep. Whether it was one.
+    pub(super) fn leave_deep_event(&mut self) -> Result<bool> {
+        let is_event = matches!(self.document.state(), State::Elements(_))
+            && self.block.content().first() == Some(&b'{');
+        if is_event {
+            let extent = self.extent()?;
+            self.lose(Oddity::DeepEvent, extent);
+        }
+        Ok(is_event)
+    }
+
     fn mend_element(&mut self, after: After) -> Result<bool> {
-        let extent = loop {
-            match repair::extent(self.block.content(), self.block.at_end()) {
-                Some(extent) => break extent,
-                None => self.block.read(&mut self.source)?,
-            };
-        };
+        if self.is_header()? {
+            self.document.leave_events(self.block.base());
+            return Ok(true);
+        }
+        let extent = self.extent()?;
         let (content, offset) = (&self.block.content()[..extent], self.block.base());
+        let has_hole = sound::has_hole(content);
         let escaped = match after {
             After::Element => None,
+            After::Start | After::Comma if has_hole => None,
             After::Start | After::Comma => repair::escaped(content),
         };
-        let used = match escaped {
-            Some((text, used)) if self.document.add_mended(&text, offset) => used,
-            _ if extent == self.block.content().len() => return Ok(false),
-            _ => {
-                self.document.add_lost(offset);
-                extent
+        match escaped {
+            Some((text, used)) if self.document.add_mended(&text, offset) => {
+                self.block.consume(used);
+                self.block.distrust();
             }
-        };
-        self.block.consume(used);
-        self.block.distrust();
+            _ if extent == self.block.content().len() => return Ok(false),
+            _ if has_hole => self.lose(Oddity::Hole, extent),
+            _ => self.lose(Oddity::LostEvent, extent),
+        }
         Ok(true)
     }
 
-    /// Looks for the events behind damage that stands before them; gives up on what stands behind.
+    /// How long the broken element is that comes next.
+    fn extent(&mut self) -> Result<usize> {
+        loop {
+            match repair::extent(self.block.content(), self.block.at_end()) {
+                Some(extent) => return Ok(extent),
+                None => self.block.read(&mut self.source)?,
+            };
+        }
+    }
+
+    /// Whether the text goes on like the object around the events.
+    fn is_header(&mut self) -> Result<bool> {
+        loop {
+            match repair::starts_header(self.block.content()) {
+                Some(is_header) => return Ok(is_header),
+                None if !self.block.read(&mut self.source)? => return Ok(false),
+                None => {}
+            }
+        }
+    }
+
+    /// Counts what stands in the next `extent` bytes as lost.
+    fn lose(&mut self, oddity: Oddity, extent: usize) {
+        let count = repair::events_in(&self.block.content()[..extent]);
+        self.document.add_lost(oddity, count, extent, self.block.base());
+        self.block.consume(extent);
+        self.block.distrust();
+    }
+
+    /// Looks for the events behind damage that stands before them, or for more of them behind damage
+    /// that stands after the first ones.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {
-            self.document.note(Oddity::DamagedHeader, offset);
-            self.gave_up = true;
-            return Ok(false);
+            return self.find_more(Oddity::DamagedHeader);
         }
         let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());
         loop {
-            if let Some(after) = events_start(self.block.content()) {
+            let content = self.block.content();
+            let event = repair::next_event(content);
+            let start = events_start(content).into_iter().chain(event.ok()).min();
+            if let Some(start) = start {
                 self.document.enter_events(offset);
-                self.block.consume(after);
+                self.block.consume(start);
                 self.block.distrust();
                 return Ok(true);
             }
-            let keep = self.block.content().len().min(KEPT);
-            self.block.consume(self.block.content().len() - keep);
+            let used = content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept));
+            self.block.consume(used);
             if !self.block.read(&mut self.source)? {
                 return Err(broken
                     .remedy("no traceEvents follow: give a trace that torch.profiler exported"));
             }
         }
     }
+
+    /// Looks at what stands behind the end of the document. `false` where no more events do.
+    pub(super) fn look_behind(&mut self) -> Result<bool> {
+        loop {
+            self.block.consume(leading_blanks(self.block.content()));
+            let text = self.block.content();
+            let first = text.iter().position(|byte| !may_close(*byte));
+            let is_event = match first {
+                Some(at) if text[at] == b'{' => repair::starts_event(text, at),
+                Some(_) => Some(false),
+                None => None,
+            };
+            if is_event.is_none() && self.block.read(&mut self.source)? {
+                continue;
+            }
+            let text = self.block.content();
+            return match first.map(|at| text[at]) {
+                None if text.is_empty() => Ok(false),
+                Some(b'{') if is_event != Some(true) => self.leave_document(),
+                Some(b'[') => self.leave_document(),
+                None | Some(_) => self.find_more(Oddity::TextAfterEnd),
+            };
+        }
+    }
+
+    /// Goes on at the next event. Where there is none, the rest of the file is counted as `oddity`.
+    fn find_more(&mut self, oddity: Oddity) -> Result<bool> {
+        let offset = self.block.base();
+        loop {
+            let found = repair::next_event(self.block.content());
+            let (Ok(at) | Err(at)) = found;
+            self.block.consume(at);
+            if found.is_ok() {
+                self.document.enter_again(offset, self.block.base() - offset);
+                self.block.distrust();
+                return Ok(true);
+            }
+            if !self.block.read(&mut self.source)? {
+                break;
+            }
+        }
+        self.give_up(oddity, 1, offset)
+    }
+
+    /// Steps over another document behind the end of this one, and counts the events in it.
+    fn leave_document(&mut self) -> Result<bool> {
+        let offset = self.block.base();
+        let mut events = 0;
+        loop {
+            // The last bytes are kept: a key may go on in what is read next.
+            let used = self.block.content().len().saturating_sub(KEPT);
+            events += repair::phases(self.block.content(), used);
+            self.block.consume(used);
+            if !self.block.read(&mut self.source)? {
+                break;
+            }
+        }
+        events += repair::phases(self.block.content(), usize::MAX);
+        match events {
+            0 => self.give_up(Oddity::OtherDocument, 1, offset),
+            count => self.give_up(Oddity::OtherTrace, count, offset),
+        }
+    }
+
+    /// Counts what stands from `offset` to the end of the file, which is not read.
+    fn give_up(&mut self, oddity: Oddity, count: u32, offset: u64) -> Result<bool> {
+        self.block.consume(self.block.content().len());
+        let bytes = self.block.base() - offset;
+        let odd = self.document.builder.odd_mut();
+        odd.add(oddity, count.into(), Place { offset, event: None });
+        odd.add_skipped(oddity, bytes);
+        self.gave_up = true;
+        Ok(false)
+    }
+}
+
+/// Whether a byte may stand between the brackets that close a document.
+fn may_close(byte: u8) -> bool {
+    matches!(byte, b']' | b'}' | b',' | b' ' | b'\n' | b'\r' | b'\t')
 }
 
 /// Position behind the `[` of `traceEvents`.

@@ -5,17 +5,15 @@ mod mend;
 
 use super::block::{BLOCK, Block};
 use super::cursor::Stop;
-use super::document::{Document, End};
+use super::document::{Document, End, LONG_ELEMENT, MAX_ELEMENT, State};
 use super::oddity::Oddity;
 use super::options::ReadOptions;
+use super::repair;
 use super::sniff;
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
-
-/// An element that is not complete after that much text is looked at as broken.
-const SUSPICIOUS: usize = 4 * 1024 * 1024;
 
 /// The most distinct text of a trace, in bytes.
 const MAX_TEXT: usize = 3 << 30;
@@ -65,7 +63,24 @@ impl<'a> Reading<'a> {
             reading.document.note(Oddity::ByteOrderMark, 0);
             reading.block.consume(skip);
         }
+        reading.look_for_lines()?;
         Ok(reading)
+    }
+
+    /// Whether the text begins with an event: then there is no list around them.
+    fn look_for_lines(&mut self) -> Result<()> {
+        self.block.consume(leading_blanks(self.block.content()));
+        while self.block.content().first() == Some(&b'{') {
+            match repair::starts_event(self.block.content(), 0) {
+                None if self.block.read(&mut self.source)? => {}
+                Some(true) => {
+                    self.document.enter_lines();
+                    break;
+                }
+                None | Some(false) => break,
+            }
+        }
+        Ok(())
     }
 
     /// Packed data of which nothing can be had: the file itself is not empty.
@@ -93,13 +108,16 @@ impl<'a> Reading<'a> {
         self.block.consume(leading_blanks(self.block.content()));
         self.check()?;
         match walked.end {
-            End::Document => Ok(false),
+            End::Document => self.look_behind(),
             End::Miss => {
                 self.block.narrow();
                 Ok(true)
             }
-            End::Stop(Stop::Incomplete) if self.may_go_on() => self.block.extend(&mut self.source),
+            End::Stop(Stop::Incomplete) if self.may_go_on() => {
+                Ok(self.block.extend(&mut self.source)? || self.mend_last()?)
+            }
             End::Stop(Stop::Incomplete | Stop::Broken) => self.mend(),
+            End::Stop(Stop::TooDeep) if self.leave_deep_event()? => Ok(true),
             End::Stop(Stop::TooDeep) => Err(self
                 .error(ErrorKind::LimitExceeded, "values are nested too deep".to_owned())
                 .remedy("this is no trace of a profiler")),
@@ -108,7 +126,11 @@ impl<'a> Reading<'a> {
 
     /// Whether an element that is not complete may only need more text.
     fn may_go_on(&self) -> bool {
-        self.block.is_part() || self.block.content().len() < SUSPICIOUS
+        let content = self.block.content();
+        let is_event = matches!(self.document.state(), State::Elements(_));
+        let is_not_closed =
+            || is_event && content.len() > LONG_ELEMENT && repair::holds_event(content);
+        self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 
     /// Stops at damage under `--strict`, and at the bounds of the columns.

@@ -13,10 +13,17 @@
 
 mod rewrite;
 
+use super::decode;
 use rewrite::{Quotes, rewritten};
 
 /// The most text of one event that is looked at.
 const REACH: usize = 64 * 1024;
+
+/// How far the phase of an event is looked for.
+const PHASE_REACH: usize = 4 * 1024;
+
+/// The key of the phase, which every event has.
+const PHASE: &[u8] = b"\"ph\"";
 
 /// Keys of events.
 const EVENT_KEYS: [&[u8]; 16] = [
@@ -69,20 +76,85 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
+/// Where the next event starts; or, where none is in sight, from where on `text` must be kept to see
+/// it when more text follows.
+pub(super) fn next_event(text: &[u8]) -> Result<usize, usize> {
+    for at in (0..text.len()).filter(|&at| text[at] == b'{') {
+        match starts_event(text, at) {
+            Some(true) => return Ok(at),
+            Some(false) => {}
+            None => return Err(at),
+        }
+    }
+    Err(text.len())
+}
+
+/// Whether an event starts inside the element: it is not closed then, and has swallowed others.
+pub(super) fn holds_event(element: &[u8]) -> bool {
+    element.get(1..).is_some_and(|inside| next_event(inside).is_ok())
+}
+
+/// Whether `text` goes on like the object around the events, whose list was not closed; `None` where
+/// it ends before that is known.
+pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
+    member_key(text).map(|key| key.is_some_and(is_top_key))
+}
+
+/// How many events stood in a stretch that cannot be read, as far as they can be counted. At least
+/// one.
+pub(super) fn events_in(stretch: &[u8]) -> u32 {
+    phases(stretch, stretch.len()).max(1)
+}
+
+/// How many events start before `end` of the text, by the key that each has.
+pub(super) fn phases(text: &[u8], end: usize) -> u32 {
+    let phases = decode::finds(text, PHASE)
+        .take_while(|&at| at < end)
+        .filter(|&at| text[at + PHASE.len()..].trim_ascii_start().first() == Some(&b':'));
+    u32::try_from(phases.count()).unwrap_or(u32::MAX)
+}
+
 /// The event in `text` with all quotes inside its strings escaped, and how long it was.
 pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let reach = &text[..text.len().min(REACH)];
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: a comma or bracket before it, a key of events behind.
-/// `None` where the text ends too early to tell.
-fn starts_event(text: &[u8], at: usize) -> Option<bool> {
-    let before = text[..at].trim_ascii_end().last();
-    if !matches!(before, Some(b',' | b'[')) {
+/// Whether the `{` at `at` starts an event: it is no value of a key, the first key is one of events,
+/// and one of the first keys tells a phase. `None` where the text ends too early to tell.
+pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
+    if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
     }
-    member_key(&text[at + 1..]).map(|key| key.is_some_and(|key| EVENT_KEYS.contains(&key)))
+    match member_key(&text[at + 1..])? {
+        Some(b"ph") => Some(true),
+        Some(key) if EVENT_KEYS.contains(&key) => has_phase(&text[at..]),
+        Some(_) | None => Some(false),
+    }
+}
+
+/// Whether the object at the beginning of `text` has a phase among its own keys, within reach.
+fn has_phase(text: &[u8]) -> Option<bool> {
+    let reach = &text[..text.len().min(PHASE_REACH)];
+    let mut depth = 0u32;
+    let mut at = 0;
+    while let Some(&byte) = reach.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => return Some(false),
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                let is_key = depth == 1 && member_key(&reach[at..]) == Some(Some(b"ph"));
+                if is_key {
+                    return Some(true);
+                }
+                at = decode::string_end(reach, at + 1);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (reach.len() == PHASE_REACH).then_some(false)
 }
 
 /// Whether the `]` at the beginning of `text` ends `traceEvents`.
@@ -158,13 +230,28 @@ mod tests {
 
     #[test]
     fn a_broken_event_reaches_to_the_next_one() {
-        let text = br#"{"name": "a" "pid": 7}, {"name": "b"}]"#;
+        let text = br#"{"name": "a" "pid": 7}, {"name": "b", "ph": "X"}]"#;
         assert_eq!(extent(text, true), Some(24));
         assert_eq!(escaped(&text[..24]), None);
         let text = br#"{"name": "a" "pid": 7}], "traceName": "t"}"#;
         assert_eq!(extent(text, true), Some(22));
         assert_eq!(extent(&text[..25], false), None);
-        let arguments = br#"x {"name": 1, "args": {"name": "b"}}"#;
+        let arguments = br#"x {"name": 1, "args": {"name": "b"}, [{"name": "c"}, 1}"#;
         assert_eq!(extent(arguments, true), Some(arguments.len()));
+    }
+
+    #[test]
+    fn events_in_a_lost_stretch_are_counted_by_their_phases() {
+        assert_eq!(events_in(br#"{"ph": "X", "name": "\"ph\"", {"ph" : "M""#), 2);
+        assert_eq!(events_in(b"garbage"), 1);
+    }
+
+    #[test]
+    fn the_next_event_is_found_or_what_may_become_one_is_kept() {
+        assert_eq!(next_event(br#"]}, {"a": 1}, {"ph": "X"}"#), Ok(14));
+        assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#), Err(14));
+        assert_eq!(next_event(b"]}]"), Err(3));
+        assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
+        assert!(!holds_event(br#"{"ph": "X", "args": {"ph": 1}}"#));
     }
 }

@@ -3,10 +3,12 @@
 //! A line of the folded file is a stack with `;` between its calls, then the time in ns of trace1
 //! and of trace2: what `flamegraph.pl`, inferno and speedscope read as a differential profile.
 
-use super::nodes::StackTree;
+mod stack_tree;
+
 use super::text::one_line;
 use crate::analysis::Analysis;
 use inferno::flamegraph::{self, Options};
+use stack_tree::StackTree;
 use std::io::{self, Write};
 
 /// Frames narrower than this part of the picture, in percent, are not drawn.

@@ -6,10 +6,10 @@
 
 /// The words of a name, lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(in crate::analysis) struct Words(Vec<String>);
+pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    pub(in crate::analysis) fn of(name: &str) -> Words {
+    pub(crate) fn of(name: &str) -> Words {
         let characters: Vec<char> = name.chars().collect();
         let mut words = Vec::new();
         let mut word = String::new();
@@ -27,27 +27,61 @@ impl Words {
         Words(words)
     }
 
-    pub(in crate::analysis) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(in crate::analysis) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether the words of `part` stand here next to each other, in order.
-    pub(in crate::analysis) fn contain(&self, part: &Words) -> bool {
+    pub(crate) fn contain(&self, part: &Words) -> bool {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
+    /// Where the words of `part` stand here next to each other, in order.
+    pub(crate) fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let length = part.len().max(1);
+        let places = self.0.windows(length).enumerate();
+        places.filter(move |(_, window)| *window == part.0).map(move |(at, _)| at..at + length)
+    }
+
     /// Whether all words of `part` stand here, in any order.
-    pub(in crate::analysis) fn contain_all(&self, part: &Words) -> bool {
+    pub(crate) fn contain_all(&self, part: &Words) -> bool {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
-    /// Whether the first words are those of `part`.
-    pub(in crate::analysis) fn start_with(&self, part: &Words) -> bool {
-        self.0.starts_with(&part.0)
+    /// Whether this word stands here.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|known| known == word)
+    }
+
+    /// Whether there is a word, and all of them are such.
+    pub(crate) fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
+    }
+
+    /// The words that are no numbers.
+    pub(crate) fn without_numbers(&self) -> Words {
+        let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+        Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
+    }
+
+    /// The word at this position.
+    pub(crate) fn at(&self, position: usize) -> Option<&str> {
+        self.0.get(position).map(String::as_str)
+    }
+
+    /// The first words, at most so many.
+    pub(crate) fn first(&self, count: usize) -> Words {
+        Words(self.0[..count.min(self.0.len())].to_vec())
+    }
+
+    /// The words behind the first one of this name; `None` where it does not stand here.
+    pub(crate) fn behind(&self, word: &str) -> Option<Words> {
+        let at = self.0.iter().position(|known| known == word)?;
+        Some(Words(self.0[at + 1..].to_vec()))
     }
 }
 
@@ -91,6 +125,6 @@ mod tests {
         let name = Words::of("aten::scatter_add_");
         assert!(name.contain(&Words::of("scatter")) && name.contain(&Words::of("scatter_add")));
         assert!(!name.contain(&Words::of("scat")) && !name.contain(&Words::of("add_scatter")));
-        assert!(name.contain_all(&Words::of("add_scatter")) && name.start_with(&Words::of("aten")));
+        assert!(name.contain_all(&Words::of("add_scatter")) && name.at(0) == Some("aten"));
     }
 }

@@ -5,13 +5,17 @@
 //!               └─ mm 2  └─ mm 5                   └─ mm 2+5
 //! ```
 
-use super::sums::{own_time, times_below};
 use crate::analysis::Analysis;
+use crate::report::nodes::{own_time, times_below};
 use crate::report::text::{node_name, one_line};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
+
+/// Deeper calls stand beside each other below a call of this depth: stacks would grow with the depth,
+/// and all of them with its square. The time of a deep call is its own as ever.
+const DEEPEST: usize = 256;
 
 /// Time of one stack.
 struct Frame {
@@ -21,14 +25,14 @@ struct Frame {
 }
 
 /// The stacks of a comparison; a node stands for the stack from its root down to it.
-pub(in crate::report) struct StackTree {
+pub(super) struct StackTree {
     frames: Arena<Frame>,
     roots: Vec<NodeId>,
 }
 
 impl StackTree {
     /// The stacks with accounted time.
-    pub(in crate::report) fn new(analysis: &Analysis) -> StackTree {
+    pub(super) fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
@@ -36,7 +40,7 @@ impl StackTree {
         let mut above: Vec<Option<NodeId>> = Vec::new();
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
-            let parent = above.last().copied().flatten();
+            let parent = above[..above.len().min(DEEPEST)].last().copied().flatten();
             if Side::BOTH.iter().all(|&side| times[side][id.index()] == Nanos::ZERO) {
                 above.push(parent);
                 continue;
@@ -63,7 +67,7 @@ impl StackTree {
 
     /// A line for each stack with time of its own, in the order of the merged tree: its calls with
     /// `;` between them, then the time in ns of trace1 and of trace2.
-    pub(in crate::report) fn folded_lines(&self) -> Vec<String> {
+    pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         // The stack of the current node, with the length at which each call above ends.
         let (mut stack, mut ends) = (String::new(), Vec::new());

@@ -1,0 +1,236 @@
+//! How far the verdicts can be trusted: what they find in real traces where nothing changed, and
+//! where one place was made slower by a known factor.
+//!
+//! ```sh
+//! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
+//! cargo run --release --example verdict_power -- TRACE…
+//! ```
+//! The steps of one trace are divided into two sides. Nothing differs between them but noise, so that
+//! each `slower` or `faster` is false. Then the times of one place on one side are multiplied by a
+//! factor, as if its kernels took so much longer, and the verdict on that place is asked for; this for
+//! every place and every division. For more steps a side than a trace has, they are drawn from all of
+//! its steps with replacement: the table calls them *drawn*, and they flatter, since a step that is
+//! drawn twice agrees with itself. Scaled times keep their fractions, as in a copy of the trace. Places
+//! without work in some step are judged by another rule (see `docs/report.md`) and left out.
+
+use std::path::{Path, PathBuf};
+use tracetree::analysis::{Analysis, Family, Judgement, Question, Thresholds, Verdict};
+use tracetree::diff::TraceDiff;
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
+use tracetree::{PerSide, Result, Side};
+
+/// Steps of each side.
+const STEPS: [usize; 4] = [2, 3, 5, 6];
+
+/// By how much a place is made slower: the last one for places with much noise of their own.
+const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
+
+/// A place is quiet where the logarithms of its times have at most this standard deviation.
+const QUIET: f64 = 0.02;
+
+/// No more divisions of the steps than this are tried.
+const DIVISIONS: usize = 20;
+
+fn main() -> Result<()> {
+    let named: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let paths = match std::env::var_os("TRACETREE_TRACES") {
+        Some(folder) if named.is_empty() => traces_below(Path::new(&folder)),
+        Some(_) | None => named,
+    };
+    println!(
+        "| trace | steps a side | places | quiet | false calls | false totals | ×1.05 | ×1.10 | ×1.5 | others ×3 |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for path in paths {
+        let Ok(trace) = Trace::open(&path) else { continue };
+        let recording = Recording::of(trace);
+        for steps in STEPS {
+            if let Some(counts) = Counts::of(&recording, steps) {
+                println!("| {} | {} |", name(&path), counts.cells(&recording, steps));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split(".json").next().unwrap_or_default().to_owned()
+}
+
+fn traces_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    let is_damaged = |path: &&PathBuf| path.ends_with("malformed");
+    let below = |path: &PathBuf| match path.is_dir() {
+        true => traces_below(path),
+        false => vec![path.clone()],
+    };
+    let is_trace = |path: &PathBuf| path.to_string_lossy().ends_with(".json.gz");
+    paths.iter().filter(|path| !is_damaged(path)).flat_map(below).filter(is_trace).collect()
+}
+
+/// The time of each place in each step of one trace.
+struct Recording {
+    steps: usize,
+    places: Vec<Vec<f64>>,
+    /// Time of all places in each step, with those that are left out.
+    total: Vec<f64>,
+}
+
+impl Recording {
+    fn of(trace: Trace) -> Recording {
+        let tree = CallTree::build(trace);
+        let analysis = Analysis::new(TraceDiff::new(tree.clone(), tree));
+        let steps = analysis.steps(Side::Baseline).len();
+        let sites = &analysis.judged().sites;
+        let places: Vec<Vec<f64>> =
+            sites.iter().map(|site| site.question.samples.baseline.clone()).collect();
+        let total = (0..steps).map(|step| places.iter().map(|place| place[step]).sum()).collect();
+        let has_all = |place: &Vec<f64>| place.iter().all(|&time| time > 0.0);
+        Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
+    }
+
+    /// Whether so many steps a side have to be drawn.
+    fn is_drawn(&self, count: usize) -> bool {
+        self.steps < 2 * count
+    }
+
+    fn is_quiet(&self, place: usize) -> bool {
+        deviation_of_logs(&self.places[place]) <= QUIET
+    }
+
+    /// Ways to divide the steps into two sides of so many: all where few, else some of them, evenly.
+    fn divisions(&self, count: usize) -> Vec<PerSide<Vec<usize>>> {
+        if self.is_drawn(count) {
+            return (0..DIVISIONS as u64).map(|seed| drawn(self.steps, count, seed)).collect();
+        }
+        let all = divided(self.steps, count);
+        let taken = all.len().min(DIVISIONS);
+        (0..taken).map(|at| all[at * all.len() / taken].clone()).collect()
+    }
+}
+
+fn deviation_of_logs(times: &[f64]) -> f64 {
+    let logs: Vec<f64> = times.iter().map(|time| time.ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    (squares / (logs.len() - 1) as f64).sqrt()
+}
+
+/// All ways to put `count` steps on each side: each step is on the baseline, the candidate or none.
+fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
+    let choices = (0..3_usize.pow(steps as u32)).map(|code| {
+        let on = |side: usize| {
+            (0..steps).filter(|&step| code / 3_usize.pow(step as u32) % 3 == side).collect()
+        };
+        PerSide::<Vec<usize>>::new(on(1), on(2))
+    });
+    choices.filter(|sides| Side::BOTH.iter().all(|&side| sides[side].len() == count)).collect()
+}
+
+/// Both sides drawn with replacement (SplitMix64).
+fn drawn(steps: usize, count: usize, seed: u64) -> PerSide<Vec<usize>> {
+    let mut state = seed;
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % steps as u64) as usize
+    };
+    PerSide::from_fn(|_| (0..count).map(|_| draw()).collect())
+}
+
+fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
+    let samples = sides.as_ref().map(|steps| steps.iter().map(|&step| times[step]).collect());
+    Question { samples, ..Question::default() }
+}
+
+/// So many of so many.
+#[derive(Default, Clone, Copy)]
+struct Share {
+    of_all: usize,
+    found: usize,
+}
+
+impl Share {
+    fn add(&mut self, is_found: bool) {
+        self.of_all += 1;
+        self.found += usize::from(is_found);
+    }
+
+    fn percent(self) -> String {
+        match self.of_all {
+            0 => "–".to_owned(),
+            all => format!("{:.1} %", 100.0 * self.found as f64 / all as f64),
+        }
+    }
+}
+
+/// What the verdicts found over all divisions.
+#[derive(Default)]
+struct Counts {
+    false_calls: Share,
+    false_totals: Share,
+    quiet: [Share; FACTORS.len()],
+    others: [Share; FACTORS.len()],
+}
+
+impl Counts {
+    fn of(recording: &Recording, steps: usize) -> Option<Counts> {
+        // Two or three of three steps, drawn, are often one step alone: no noise is left.
+        let is_divisible = recording.steps >= 2 * steps || steps > 3;
+        if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
+            return None;
+        }
+        let mut counts = Counts::default();
+        for sides in recording.divisions(steps) {
+            counts.add(recording, &sides);
+        }
+        Some(counts)
+    }
+
+    fn add(&mut self, recording: &Recording, sides: &PerSide<Vec<usize>>) {
+        let thresholds = Thresholds::default();
+        let mut questions: Vec<Question> =
+            recording.places.iter().map(|times| question(times, sides)).collect();
+        let family = Family::of(&questions);
+        let is_change = |judgement: Judgement| judgement.verdict.is_change();
+        for question in &questions {
+            self.false_calls.add(is_change(family.judge(question, &thresholds)));
+        }
+        let total = question(&recording.total, sides);
+        self.false_totals.add(is_change(family.judge(&total, &thresholds)));
+        for place in 0..questions.len() {
+            let shares = match recording.is_quiet(place) {
+                true => &mut self.quiet,
+                false => &mut self.others,
+            };
+            let before = questions[place].clone();
+            for (factor, share) in FACTORS.into_iter().zip(shares) {
+                questions[place] = before.clone();
+                questions[place].samples.candidate.iter_mut().for_each(|time| *time *= factor);
+                let judgement = Family::of(&questions).judge(&questions[place], &thresholds);
+                share.add(judgement.verdict == Verdict::Slower);
+            }
+            questions[place] = before;
+        }
+    }
+
+    fn cells(&self, recording: &Recording, steps: usize) -> String {
+        let quiet = (0..recording.places.len()).filter(|&place| recording.is_quiet(place)).count();
+        let manner = if recording.is_drawn(steps) { ", drawn" } else { "" };
+        let mut cells = vec![
+            format!("{steps} of {}{manner}", recording.steps),
+            recording.places.len().to_string(),
+            quiet.to_string(),
+            self.false_calls.percent(),
+            format!("{} of {}", self.false_totals.found, self.false_totals.of_all),
+        ];
+        cells.extend(self.quiet[..3].iter().map(|share| share.percent()));
+        cells.push(self.others[3].percent());
+        cells.join(" | ")
+    }
+}

@@ -1,0 +1,77 @@
+//! Kernels whose calls above tell what they are → the same for kernels of that name without such calls.
+//!
+//! A graph replay has no ops, a launch before the window none in the trace, a compiled region those of
+//! its wrapper only. So one side of a pair would be judged by its ops and the other by kernel names,
+//! and a difference of categories come out that is none. A name that an op explains in one place, of
+//! either trace, and everywhere in the same way, is explained in all:
+//!
+//! ```text
+//! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
+//! trace2   (graph launch)    → bmm_E4m3_…   gemm by its name alone; moe as the same kernel
+//! ```
+
+use super::names::{self, Role};
+use super::rules::{Rules, Strength};
+use super::{Category, CategoryId, CategorySource};
+use crate::program::Measure;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+
+/// What the calls above tell of each kernel name; `None` where they disagree.
+#[derive(Debug, Default)]
+pub(super) struct SameKernels<'t> {
+    known: FxHashMap<&'t str, Option<CategoryId>>,
+}
+
+impl<'t> SameKernels<'t> {
+    /// Notes what the ops of one trace tell of its kernels.
+    pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[Category]) {
+        for (name, category) in kernels(tree, measure, column) {
+            if category.source == CategorySource::Op {
+                let known = self.known.entry(name).or_insert(Some(category.id));
+                *known = known.filter(|&id| id == category.id);
+            }
+        }
+    }
+
+    /// Tells the kernels of one trace that were judged by their names what is known of them. Names of
+    /// pointwise kernels say what they do; that an op made use of one says nothing of the others.
+    pub(super) fn apply(
+        &self,
+        tree: &CallTree,
+        measure: Measure,
+        rules: &Rules,
+        column: &mut [Category],
+    ) {
+        for call in measure.calls(tree).filter(|&call| tree.kind(call) == CallKind::Gpu) {
+            let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+            let name = tree.name(call);
+            let Some(&Some(id)) = self.known.get(name) else { continue };
+            let tells_work = || {
+                names::find(rules, Role::Generated, name).is_none()
+                    && names::find(rules, Role::Kernel, name)
+                        .is_none_or(|category| rules.strength(category) == Strength::Specific)
+            };
+            if is_by_name(column[slot]) && column[slot].id != id && tells_work() {
+                column[slot] = Category { id, source: CategorySource::SameKernel };
+            }
+        }
+    }
+}
+
+fn is_by_name(category: Category) -> bool {
+    matches!(category.source, CategorySource::KernelName | CategorySource::Nothing)
+}
+
+/// The names and categories of the accounted kernels of a trace.
+fn kernels<'t, 'a>(
+    tree: &'t CallTree,
+    measure: Measure,
+    column: &'a [Category],
+) -> impl Iterator<Item = (&'t str, Category)> + use<'t, 'a> {
+    let on_gpu = move |call: &CallId| tree.kind(*call) == CallKind::Gpu;
+    measure.calls(tree).filter(on_gpu).map(move |call| {
+        let slot = measure.slot(tree, call).expect("accounted calls have a slot");
+        (tree.name(call), column[slot])
+    })
+}

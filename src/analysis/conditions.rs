@@ -1,0 +1,125 @@
+//! [`Analysis`] → how and on what the two sides were recorded, where it differs: told, no obstacle.
+
+use super::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::{Distributed, Header, Notes};
+
+impl Analysis {
+    /// Device, versions, recording options, rank and backend.
+    pub(super) fn check_conditions(&self, notes: &mut Notes) {
+        let headers = PerSide::from_fn(|side| self.tree(side).trace().header());
+        let differing = [
+            Condition::of(
+                "DIFFERENT_DEVICE",
+                "times of two devices differ by what the devices can do",
+                "devices",
+                headers.map(devices),
+            ),
+            Condition::of(
+                "DIFFERENT_RANK",
+                "compare the same rank of both runs, or folders of all ranks",
+                "ranks",
+                headers
+                    .map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),
+            ),
+            Condition::of(
+                "DIFFERENT_BACKEND",
+                "collectives of two libraries differ by what the libraries can do",
+                "backends of the collectives",
+                headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
+            ),
+        ];
+        for condition in differing {
+            condition.note(self, notes);
+        }
+        self.check_versions(headers, notes);
+        self.check_options(headers, notes);
+    }
+
+    /// The versions that both sides tell.
+    fn check_versions(&self, headers: PerSide<&Header>, notes: &mut Notes) {
+        let PerSide { baseline, candidate } = headers;
+        let differing: Vec<String> = baseline
+            .versions
+            .iter()
+            .filter_map(|(key, one)| {
+                let (_, two) = candidate.versions.iter().find(|(other, _)| other == key)?;
+                (one != two).then(|| format!("{key} {one} | {two}"))
+            })
+            .collect();
+        let hint = "another version may bring other kernels: read it as part of the change";
+        notes.add("DIFFERENT_VERSIONS", differing.len() as u64, hint, || {
+            format!("the versions differ: {}", differing.join(", "))
+        });
+    }
+
+    /// Recording options that are on on one side alone, where both headers list some.
+    fn check_options(&self, headers: PerSide<&Header>, notes: &mut Notes) {
+        let alone = |side: Side| {
+            let other = &headers[side.other()].options;
+            let own = headers[side].options.iter().filter(|option| !other.contains(option));
+            own.map(|option| format!("{option} in {} only", self.side_name(side)))
+                .collect::<Vec<_>>()
+        };
+        if headers.baseline.options.is_empty() && headers.candidate.options.is_empty() {
+            return;
+        }
+        let differing = Side::BOTH.map(alone).concat();
+        let hint = "recording costs host time: with_stack most; record both sides alike";
+        notes.add("DIFFERENT_OPTIONS", differing.len() as u64, hint, || {
+            format!("the profiler recorded {}", differing.join(", "))
+        });
+    }
+}
+
+/// What both sides tell of one condition.
+struct Condition {
+    code: &'static str,
+    hint: &'static str,
+    what: &'static str,
+    told: PerSide<Option<String>>,
+}
+
+impl Condition {
+    fn of(
+        code: &'static str,
+        hint: &'static str,
+        what: &'static str,
+        told: PerSide<Option<String>>,
+    ) -> Condition {
+        Condition { code, hint, what, told: told.map(|text| text.filter(|text| !text.is_empty())) }
+    }
+
+    /// A note where both sides tell and do not tell the same.
+    fn note(self, analysis: &Analysis, notes: &mut Notes) {
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = self.told {
+            notes.add(self.code, u64::from(one != two), self.hint, || {
+                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
+                format!("{}: {one} in {a}, {two} in {b}", self.what)
+            });
+        }
+    }
+}
+
+/// The distinct names of the devices; unnamed ones by what else is told of them.
+fn devices(header: &Header) -> Option<String> {
+    let mut names: Vec<String> = header
+        .devices
+        .iter()
+        .map(|device| match (device.name.as_str(), device.capability, device.multiprocessors) {
+            ("", Some((major, minor)), Some(units)) => {
+                format!("an unnamed device {major}.{minor} with {units} multiprocessors")
+            }
+            ("", _, _) => String::new(),
+            (name, _, _) => name.to_owned(),
+        })
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Some(names.join(", "))
+}
+
+fn distributed(header: &Header, pick: fn(&Distributed) -> Option<String>) -> Option<String> {
+    header.distributed.as_ref().and_then(pick)
+}

@@ -1,0 +1,73 @@
+//! The efficiency of both sides → one clause: `163 → 51 TFLOP/s, 5 % of peak`.
+
+use super::roofline::{Bound, Efficiency};
+use crate::side::PerSide;
+
+/// From where on the work of two sides differs: rounding of shapes is none.
+const SAME_WORK: f64 = 0.01;
+
+/// Whether both sides had to do the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkChange {
+    /// The same operations and bytes, as far as both are known.
+    Same,
+    /// The candidate has more of one and less of none.
+    More,
+    /// The candidate has less of one and more of none.
+    Less,
+    /// More of one and less of the other.
+    Other,
+}
+
+/// Whether both sides had to do the same; `None` where one of them has no model, or no events.
+pub fn work_change(efficiency: &PerSide<Efficiency>) -> Option<WorkChange> {
+    let flops = change(efficiency, Efficiency::gflops)?;
+    let bytes = change(efficiency, Efficiency::mbytes).unwrap_or(0);
+    Some(match (flops.min(bytes), flops.max(bytes)) {
+        (0, 0) => WorkChange::Same,
+        (0, 1) | (1, 1) => WorkChange::More,
+        (-1, 0) | (-1, -1) => WorkChange::Less,
+        (_, _) => WorkChange::Other,
+    })
+}
+
+/// -1, 0 or 1 for less, as much, or more.
+fn change(efficiency: &PerSide<Efficiency>, of: fn(&Efficiency) -> Option<f64>) -> Option<i8> {
+    let (before, after) = (of(&efficiency.baseline)?, of(&efficiency.candidate)?);
+    let least = SAME_WORK * before.abs().max(after.abs());
+    Some(if (after - before).abs() <= least {
+        0
+    } else if after > before {
+        1
+    } else {
+        -1
+    })
+}
+
+/// What a reader should know of the rates of both sides: the rate of what limits the op, and the
+/// candidate's share of the peak where that is known; `None` where one of them has no model.
+pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
+    let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
+        Some(bound) => bound == Bound::Compute,
+        // Without peaks: 50 operations per byte are more than any device's memory can feed.
+        None => efficiency.candidate.intensity()? > 50.0,
+    };
+    let (rate, unit): (fn(&Efficiency) -> Option<f64>, &str) = match compute {
+        true => (Efficiency::tflops_per_s, "TFLOP/s"),
+        false => (Efficiency::tb_per_s, "TB/s"),
+    };
+    let (before, after) = (rate(&efficiency.baseline)?, rate(&efficiency.candidate)?);
+    let share = efficiency.candidate.roofline_pct();
+    let share = share.map_or_else(String::new, |pct| format!(", {} % of peak", short(pct)));
+    Some(format!("{} → {} {unit}{share}", short(before), short(after)))
+}
+
+/// Two figures that matter, and no more than a reader compares: `163`, `5.1`, `0.27`.
+fn short(figure: f64) -> String {
+    let decimals = match figure.abs() {
+        large if large >= 10.0 => 0,
+        middle if middle >= 1.0 => 1,
+        _ => 2,
+    };
+    format!("{figure:.decimals$}")
+}

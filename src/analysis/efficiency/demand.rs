@@ -1,0 +1,85 @@
+//! What an op must do at least; and what follows from its arguments for any formula.
+
+use super::dtype::{Dtype, Precision};
+use super::inputs::{Inputs, Tensor};
+
+/// Which units of a device compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Tensor cores, matrix cores.
+    Matrix,
+    /// Everything else.
+    Vector,
+}
+
+/// What an op must do at least.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Floating-point operations; a multiplication and an addition are two.
+    pub flops: f64,
+    /// Bytes that must move: inputs read once, outputs written once; `None` where a type is not known.
+    pub bytes: Option<f64>,
+    /// The units that compute it.
+    pub unit: Unit,
+    /// The precision of its operands; `None` where the type is not known or has no peak.
+    pub precision: Option<Precision>,
+}
+
+impl Demand {
+    pub(super) fn matrix(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
+        Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
+    }
+
+    /// Pointwise kernels compute narrow types in 32 bits.
+    pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
+        let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
+        let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };
+        Demand { flops, bytes, unit: Unit::Vector, precision: Some(precision) }
+    }
+}
+
+/// Sums over the requests of one forward pass, prompts and generation apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Query tokens of prompts, and of generation.
+    pub queries: [u64; 2],
+    /// Tokens that are attended to: the query and what came before it.
+    pub keys: [u64; 2],
+    /// Squares of the query tokens.
+    pub queries_squared: [u64; 2],
+    /// Products of query and key tokens.
+    pub products: [u64; 2],
+}
+
+/// The sum of what is known of all parts; `None` where one is not.
+pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
+    parts.into_iter().sum()
+}
+
+/// Bytes that reading the tensors of an argument moves: none where there is no tensor.
+pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
+    sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
+}
+
+/// Bytes that writing the tensors of an argument, or new ones like them, moves.
+pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
+    sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
+}
+
+/// The shape that dimensions broadcast to; `None` where they do not.
+pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
+    let mut all: Vec<u64> = Vec::new();
+    for shape in shapes {
+        let missing = shape.len().saturating_sub(all.len());
+        all.splice(0..0, std::iter::repeat_n(1, missing));
+        let offset = all.len() - shape.len();
+        for (known, &size) in all[offset..].iter_mut().zip(shape) {
+            match (*known, size) {
+                (1, size) => *known = size,
+                (known, size) if known == size || size == 1 => {}
+                (_, _) => return None,
+            }
+        }
+    }
+    Some(all)
+}

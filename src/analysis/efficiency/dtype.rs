@@ -1,0 +1,205 @@
+//! A type as a trace or a kernel's name writes it → how many bytes an element has, and its precision.
+
+/// A number format, as far as devices have different peaks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Precision {
+    /// 64-bit floating point.
+    Fp64,
+    /// 32-bit floating point.
+    Fp32,
+    /// 32-bit floating point with 10 bits of mantissa in products.
+    Tf32,
+    /// IEEE half.
+    Fp16,
+    /// Brain float.
+    Bf16,
+    /// 8-bit floating point, either split.
+    Fp8,
+    /// 4-bit floating point.
+    Fp4,
+    /// 8-bit integers.
+    Int8,
+}
+
+impl Precision {
+    /// All precisions.
+    pub const ALL: [Precision; 8] = [
+        Precision::Fp64,
+        Precision::Fp32,
+        Precision::Tf32,
+        Precision::Fp16,
+        Precision::Bf16,
+        Precision::Fp8,
+        Precision::Fp4,
+        Precision::Int8,
+    ];
+
+    /// `fp64`, `fp32`, `tf32`, `fp16`, `bf16`, `fp8`, `fp4` or `int8`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Precision::Fp64 => "fp64",
+            Precision::Fp32 => "fp32",
+            Precision::Tf32 => "tf32",
+            Precision::Fp16 => "fp16",
+            Precision::Bf16 => "bf16",
+            Precision::Fp8 => "fp8",
+            Precision::Fp4 => "fp4",
+            Precision::Int8 => "int8",
+        }
+    }
+}
+
+/// What an element of a tensor is. The order is that of PyTorch's type promotion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Bool,
+    Integer,
+    Float,
+    Complex,
+}
+
+/// The type of a tensor's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dtype {
+    pub(super) class: Class,
+    /// Bytes of one element, as it is stored.
+    pub(super) bytes: u8,
+    /// `None` for types that no unit has a peak for.
+    pub(super) precision: Option<Precision>,
+    /// Values in one stored element: 2 where two 4-bit values share a byte.
+    pub(super) values: u8,
+}
+
+impl Dtype {
+    pub(super) const FLOAT: Dtype = Dtype::new(Class::Float, 4, Some(Precision::Fp32));
+    pub(super) const LONG: Dtype = Dtype::new(Class::Integer, 8, None);
+    pub(super) const BOOL: Dtype = Dtype::new(Class::Bool, 1, None);
+
+    const fn new(class: Class, bytes: u8, precision: Option<Precision>) -> Dtype {
+        Dtype { class, bytes, precision, values: 1 }
+    }
+
+    /// A type as `Input type` writes it; `None` for scalars, lists and types that are not known.
+    pub(super) fn parse(name: &str) -> Option<Dtype> {
+        use Class::{Bool, Complex, Float, Integer};
+        let name = name.strip_prefix("c10::").unwrap_or(name);
+        let (class, bytes, precision) = match name {
+            "float" => (Float, 4, Some(Precision::Fp32)),
+            "double" => (Float, 8, Some(Precision::Fp64)),
+            "Half" => (Float, 2, Some(Precision::Fp16)),
+            "BFloat16" => (Float, 2, Some(Precision::Bf16)),
+            "Float8_e8m0fnu" => (Float, 1, None),
+            "Float4_e2m1fn_x2" => return Some(Dtype { values: 2, ..FP4 }),
+            "signed char" | "char" | "qint8" | "QInt8" => (Integer, 1, Some(Precision::Int8)),
+            "unsigned char" | "quint8" | "QUInt8" => (Integer, 1, None),
+            "short" | "short int" | "unsigned short" => (Integer, 2, None),
+            "int" | "unsigned int" | "qint32" | "QInt32" => (Integer, 4, None),
+            "long" | "long int" | "long long" | "unsigned long" => (Integer, 8, None),
+            "bool" => (Bool, 1, None),
+            "complex<Half>" | "complex<c10::Half>" => (Complex, 4, None),
+            "complex<float>" => (Complex, 8, None),
+            "complex<double>" => (Complex, 16, None),
+            _ if name.starts_with("Float8_") => (Float, 1, Some(Precision::Fp8)),
+            _ => return None,
+        };
+        Some(Dtype::new(class, bytes, precision))
+    }
+
+    /// A type by its number among PyTorch's scalar types, as `Concrete Inputs` gives a `dtype`.
+    pub(super) fn of_number(number: i64) -> Option<Dtype> {
+        let name = match number {
+            0 => "unsigned char",
+            1 => "signed char",
+            2 => "short",
+            3 => "int",
+            4 => "long",
+            5 => "Half",
+            6 => "float",
+            7 => "double",
+            11 => "bool",
+            15 => "BFloat16",
+            23..=26 => "Float8_e4m3fn",
+            _ => return None,
+        };
+        Dtype::parse(name)
+    }
+
+    /// A type as communication libraries record it: `Float`, `BFloat16`, `Long`, …
+    pub(super) fn of_message(name: &str) -> Option<Dtype> {
+        match name {
+            "Float" => Dtype::parse("float"),
+            "Double" => Dtype::parse("double"),
+            "Byte" => Dtype::parse("unsigned char"),
+            "Char" => Dtype::parse("char"),
+            "Short" => Dtype::parse("short"),
+            "Int" => Dtype::parse("int"),
+            "Long" => Dtype::parse("long"),
+            "Bool" => Dtype::parse("bool"),
+            _ => Dtype::parse(name),
+        }
+    }
+
+    /// The first type in a kernel's template arguments, which for kernels of PyTorch over lists of
+    /// tensors is that of the elements: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
+        const NAMES: [&str; 9] = [
+            "c10::BFloat16",
+            "c10::Half",
+            "c10::Float8_e4m3fn",
+            "float",
+            "double",
+            "long",
+            "int",
+            "bool",
+            "signed char",
+        ];
+        let arguments = &name[name.find('<')?..];
+        let opaque = [1_u8, 2, 4, 8, 16].into_iter().filter_map(|bytes| {
+            let at = arguments.find(&format!("OpaqueType<{bytes}u>"))?;
+            Some((at, Dtype::new(Class::Integer, bytes, None)))
+        });
+        let named = NAMES.iter().filter_map(|name| {
+            let at = ["<", ", ", " "].iter().filter_map(|before| first(arguments, before, name));
+            Some((at.min()?, Dtype::parse(name)?))
+        });
+        opaque.chain(named).min_by_key(|&(at, _)| at).map(|(_, dtype)| dtype)
+    }
+}
+
+const FP4: Dtype = Dtype::new(Class::Float, 1, Some(Precision::Fp4));
+
+/// Where `name` stands as a whole template argument.
+fn first(arguments: &str, before: &str, name: &str) -> Option<usize> {
+    let ends = |at: usize| arguments[at..].starts_with([',', '>']);
+    arguments
+        .match_indices(&format!("{before}{name}"))
+        .map(|(at, found)| (at, at + found.len()))
+        .find(|&(at, end)| ends(end) && !arguments[..at].ends_with("unsigned"))
+        .map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_all_eras_are_known_and_others_are_not() {
+        for (name, bytes) in [("c10::BFloat16", 2), ("long int", 8), ("long", 8), ("bool", 1)] {
+            assert_eq!(Dtype::parse(name).map(|dtype| dtype.bytes), Some(bytes), "{name}");
+        }
+        for name in ["Scalar", "ScalarList", "TensorList", "Int", "Bool", "", "my::Type"] {
+            assert_eq!(Dtype::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_first_type_in_a_kernels_name_is_that_of_its_elements() {
+        let bytes = |name: &str| Dtype::of_kernel(name).map(|dtype| dtype.bytes);
+        let cat = "void at::native::CatArrayBatchedCopy<at::native::OpaqueType<2u>, unsigned int, 3>(at::native::OpaqueType<2u>*)";
+        assert_eq!(bytes(cat), Some(2));
+        let add = "void multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOpListAlphaFunctor<c10::BFloat16, 2, 2, 0>, std::plus<float>, float>(x)";
+        assert_eq!(bytes(add), Some(2));
+        assert_eq!(bytes("attn_fwd"), None);
+        assert_eq!(bytes("void copy<unsigned int, 4>(int)"), None);
+    }
+}

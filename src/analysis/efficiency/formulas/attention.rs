@@ -1,0 +1,201 @@
+//! Attention: two products of `queries × keys` pairs, forward; five, backward.
+//!
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` forward, and 2.5
+//! times that backward, where the scores are computed anew. Of a causal mask only the pairs below it
+//! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the
+//! bottom right. The softmax is left out, as everywhere. Grouped heads need nothing special: the
+//! products are those of the query's heads, the bytes those of the keys that there are.
+
+use super::super::demand::{Demand, Lengths, read, sum, written};
+use super::super::inputs::{Inputs, Tensor};
+use serde::Deserialize;
+
+/// In which order the dimensions of a tensor stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Layout {
+    /// Batch, heads, sequence, head size.
+    Bhsd,
+    /// Batch, sequence, heads, head size; without a batch, tokens of several sequences in a row.
+    Bshd,
+}
+
+/// From which corner a causal mask starts where there are more keys than queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum Corner {
+    #[default]
+    TopLeft,
+    BottomRight,
+}
+
+/// Which arguments of an attention are what.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Attention {
+    query: usize,
+    key: usize,
+    value: usize,
+    layout: Layout,
+    /// A flag that says whether the mask is causal.
+    causal: Option<usize>,
+    #[serde(default)]
+    corner: Corner,
+    /// An added mask or bias, which is read.
+    bias: Option<usize>,
+    /// Offsets of the sequences of queries and keys, and the longest of each: packed sequences.
+    packed: Option<Packed>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Packed {
+    offsets: [usize; 2],
+    longest: [usize; 2],
+}
+
+/// Sizes of an attention.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sizes {
+    batch: f64,
+    heads: f64,
+    queries: u64,
+    keys: u64,
+    /// Head sizes of query and value together.
+    head_sizes: f64,
+}
+
+impl Attention {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let query = inputs.tensor(self.query)?;
+        let value = inputs.tensor(self.value)?;
+        let out = query.elements() / *query.dims.last()? as f64 * *value.dims.last()? as f64;
+        let out = query.dtype.map(|dtype| out * f64::from(dtype.bytes));
+        let bias = self.bias.map_or(Some(0.0), |at| read(inputs, at));
+        let bytes = sum([query.read(), read(inputs, self.key), value.read(), out, bias]);
+        Some(Demand::matrix(self.flops(inputs)?, bytes, query.dtype))
+    }
+
+    fn flops(&self, inputs: &Inputs) -> Option<f64> {
+        let sizes = self.sizes(inputs)?;
+        let causal = self.causal.map_or(Some(false), |at| inputs.flag(at))?;
+        let pairs = if causal { self.below_mask(sizes) } else { all(sizes) };
+        Some(2.0 * sizes.batch * sizes.heads * pairs * sizes.head_sizes)
+    }
+
+    fn sizes(&self, inputs: &Inputs) -> Option<Sizes> {
+        let (query, key) = (inputs.tensor(self.query)?, inputs.tensor(self.key)?);
+        let head_sizes = query.dims.last()? + inputs.tensor(self.value)?.dims.last()?;
+        let sizes = |batch: u64, heads: u64, queries: u64, keys: u64| Sizes {
+            batch: batch as f64,
+            heads: heads as f64,
+            queries,
+            keys,
+            head_sizes: head_sizes as f64,
+        };
+        match (self.layout, query.dims.as_slice(), key.dims.as_slice()) {
+            (Layout::Bhsd, &[batch, heads, queries, _], &[_, _, keys, _])
+            | (Layout::Bshd, &[batch, queries, heads, _], &[_, keys, _, _]) => {
+                Some(sizes(batch, heads, queries, keys))
+            }
+            (Layout::Bshd, &[tokens, heads, _], &[key_tokens, _, _]) => {
+                let (batch, [queries, keys]) = self.packed?.even(inputs, [tokens, key_tokens])?;
+                Some(sizes(batch, heads, queries, keys))
+            }
+            (Layout::Bhsd | Layout::Bshd, _, _) => None,
+        }
+    }
+
+    fn below_mask(&self, sizes: Sizes) -> f64 {
+        let (queries, keys) = (sizes.queries as f64, sizes.keys as f64);
+        let shorter = queries.min(keys);
+        let triangle = shorter * (shorter + 1.0) / 2.0;
+        match self.corner {
+            Corner::TopLeft => triangle + (queries - shorter) * keys,
+            Corner::BottomRight => triangle + (keys - shorter) * queries,
+        }
+    }
+}
+
+fn all(sizes: Sizes) -> f64 {
+    sizes.queries as f64 * sizes.keys as f64
+}
+
+impl Packed {
+    /// Batch and lengths where all sequences are as long as the longest: of others only the sum of
+    /// the lengths is recorded, and the pairs need the sum of their squares.
+    fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
+        let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
+        let mut longest = [0; 2];
+        for (side, length) in longest.iter_mut().enumerate() {
+            *length = u64::try_from(inputs.integer(self.longest[side])?).ok()?;
+            if batch.checked_mul(*length) != Some(tokens[side]) {
+                return None;
+            }
+        }
+        Some((batch, longest))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct AttentionBackward {
+    /// The gradient of the result.
+    grad: usize,
+    /// The result of the forward pass.
+    out: usize,
+    forward: Attention,
+}
+
+impl AttentionBackward {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let Attention { query, key, value, .. } = self.forward;
+        let flops = 2.5 * self.forward.flops(inputs)?;
+        let given = [self.grad, self.out, query, key, value].map(|at| read(inputs, at));
+        let gradients = [query, key, value].map(|at| written(inputs, at));
+        let bytes = sum(given.into_iter().chain(gradients));
+        Some(Demand::matrix(flops, bytes, inputs.tensor(query)?.dtype))
+    }
+}
+
+/// Attention over a cache of pages: the lengths are in an annotation, not in the shapes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct PagedAttention {
+    /// `[tokens, heads, head size]`.
+    query: usize,
+    /// `[…, heads, head size]`: the cache.
+    key: usize,
+    value: usize,
+}
+
+impl PagedAttention {
+    pub(super) fn demand(&self, inputs: &Inputs, lengths: Option<Lengths>) -> Option<Demand> {
+        let lengths = lengths?;
+        let query = inputs.tensor(self.query)?;
+        let &[_, heads, query_size] = query.dims.as_slice() else { return None };
+        let (key, value) = (inputs.tensor(self.key)?, inputs.tensor(self.value)?);
+        let value_size = *value.dims.last()? as f64;
+        let flops = 2.0 * heads as f64 * (query_size as f64 + value_size) * pairs(lengths);
+        let tokens: f64 = lengths.keys.iter().map(|&tokens| tokens as f64).sum();
+        let cached = [key, value].map(|cache| Some(tokens * token_bytes(cache)?));
+        let computed: f64 = lengths.queries.iter().map(|&tokens| tokens as f64).sum();
+        let bytes = query.dtype.map(|dtype| {
+            computed * heads as f64 * (query_size as f64 + value_size) * f64::from(dtype.bytes)
+        });
+        Some(Demand::matrix(flops, sum([cached[0], cached[1], bytes]), query.dtype))
+    }
+}
+
+/// Bytes of one token in a cache.
+fn token_bytes(cache: &Tensor) -> Option<f64> {
+    let [.., heads, size] = cache.dims.as_slice() else { return None };
+    Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))
+}
+
+/// Pairs of query and key: a prompt's token sees what came before it, a generated one everything.
+fn pairs(lengths: Lengths) -> f64 {
+    let [prompts, generated] = lengths.products.map(|products| products as f64);
+    let masked = (lengths.queries_squared[0] as f64 - lengths.queries[0] as f64) / 2.0;
+    prompts - masked + generated
+}

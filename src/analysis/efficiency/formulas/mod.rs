@@ -1,0 +1,119 @@
+//! The arguments of one op → what it must do at least: floating-point operations, and bytes moved.
+//!
+//! Bytes are the least possible: every input read once, every output written once, whatever caches
+//! hold and libraries copy. A formula gives nothing where it would have to guess.
+
+mod attention;
+mod convolution;
+mod lists;
+mod matmul;
+mod pointwise;
+mod pool;
+mod reduce;
+mod select;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod triton;
+
+use super::demand::{Demand, Lengths};
+use super::dtype::Dtype;
+use super::inputs::Inputs;
+use serde::Deserialize;
+
+/// How much of the work below an op a model accounts for: an op whose work is done by an op below
+/// it that has a model of the same weight, or a greater one, is not counted itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::analysis::efficiency) enum Weight {
+    /// Copies and fills.
+    Move,
+    /// Pointwise work.
+    Light,
+    /// Reductions, normalisation, indexing.
+    Medium,
+    /// Products, convolutions, attention.
+    Heavy,
+}
+
+/// How the demand of an op follows from its arguments. The numbers are positions of arguments.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Formula {
+    Matmul(matmul::Matmul),
+    Convolution(convolution::Convolution),
+    ConvolutionBackward(convolution::ConvolutionBackward),
+    Attention(attention::Attention),
+    AttentionBackward(attention::AttentionBackward),
+    PagedAttention(attention::PagedAttention),
+    Pointwise(pointwise::Pointwise),
+    Reduce(reduce::Reduce),
+    Stream(stream::Stream),
+    Select(select::Select),
+    Lists(lists::Lists),
+    Pool(pool::Pool),
+    Resize(pool::Resize),
+    Triton(triton::Triton),
+}
+
+/// An op as a formula sees it.
+pub(super) struct Op<'a> {
+    pub(super) name: &'a str,
+    pub(super) inputs: &'a Inputs,
+    /// What its kernels' names say of the elements of tensor lists, whose types are not recorded.
+    pub(super) list_dtype: Option<Dtype>,
+    /// Lengths of the requests that it works on, where an annotation says them.
+    pub(super) lengths: Option<Lengths>,
+}
+
+impl Formula {
+    /// What the op must do at least; `None` where its arguments do not tell.
+    pub(super) fn demand(&self, op: &Op<'_>) -> Option<Demand> {
+        let demand = match self {
+            Formula::Matmul(formula) => formula.demand(op.inputs),
+            Formula::Convolution(formula) => formula.demand(op.inputs),
+            Formula::ConvolutionBackward(formula) => formula.demand(op.inputs),
+            Formula::Attention(formula) => formula.demand(op.inputs),
+            Formula::AttentionBackward(formula) => formula.demand(op.inputs),
+            Formula::PagedAttention(formula) => formula.demand(op.inputs, op.lengths),
+            Formula::Pointwise(formula) => formula.demand(op.inputs),
+            Formula::Reduce(formula) => formula.demand(op.inputs),
+            Formula::Stream(formula) => formula.demand(op.inputs),
+            Formula::Select(formula) => formula.demand(op.inputs),
+            Formula::Lists(formula) => formula.demand(op.inputs, op.list_dtype),
+            Formula::Pool(formula) => formula.demand(op.inputs),
+            Formula::Resize(formula) => formula.demand(op.inputs),
+            Formula::Triton(formula) => formula.demand(op.name, op.inputs),
+        };
+        demand.filter(|demand| demand.flops.is_finite() && demand.bytes.is_none_or(f64::is_finite))
+    }
+
+    pub(super) fn weight(&self) -> Weight {
+        match self {
+            Formula::Matmul(_)
+            | Formula::Convolution(_)
+            | Formula::ConvolutionBackward(_)
+            | Formula::Attention(_)
+            | Formula::AttentionBackward(_)
+            | Formula::PagedAttention(_) => Weight::Heavy,
+            Formula::Reduce(_)
+            | Formula::Stream(_)
+            | Formula::Select(_)
+            | Formula::Lists(_)
+            | Formula::Pool(_)
+            | Formula::Resize(_)
+            | Formula::Triton(_) => Weight::Medium,
+            Formula::Pointwise(formula) if formula.flops == 0.0 => Weight::Move,
+            Formula::Pointwise(_) => Weight::Light,
+        }
+    }
+
+    /// Whether the types of its tensors may stand in the names of its kernels alone.
+    pub(super) fn takes_lists(&self) -> bool {
+        matches!(self, Formula::Lists(_))
+    }
+
+    /// Whether it depends on the lengths of requests, which annotations tell.
+    pub(super) fn takes_lengths(&self) -> bool {
+        matches!(self, Formula::PagedAttention(_))
+    }
+}

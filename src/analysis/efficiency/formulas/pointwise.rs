@@ -1,0 +1,106 @@
+//! Pointwise work: every element of the result is computed from one element of each input.
+
+use super::super::demand::{Demand, broadcast, sum};
+use super::super::dtype::{Class, Dtype};
+use super::super::inputs::{Input, Inputs, Tensor, product};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Pointwise {
+    /// Operations for each element of the result.
+    #[serde(default = "one")]
+    pub(super) flops: f64,
+    /// What is read; without it, all tensors.
+    reads: Option<Vec<usize>>,
+    /// The tensor that is overwritten; without it, a new one is made.
+    into: Option<usize>,
+    /// A tensor that the result is written to, where it is given: `out=`.
+    out: Option<usize>,
+    /// Type of a new result; without it, that which the inputs promote to.
+    result: Option<ResultType>,
+    /// A flag or type number that makes the new result 32 bits wide where it is set.
+    widens: Option<usize>,
+    /// More bytes written for each element of the result, such as a mask.
+    #[serde(default)]
+    extra_bytes: f64,
+}
+
+/// The type of a result that does not follow from the inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ResultType {
+    Bool,
+    Int64,
+}
+
+impl ResultType {
+    pub(super) fn dtype(self) -> Dtype {
+        match self {
+            ResultType::Bool => Dtype::BOOL,
+            ResultType::Int64 => Dtype::LONG,
+        }
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Pointwise {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let reads = self.reads(inputs)?;
+        let dims = reads.iter().map(|tensor| tensor.dims.as_slice());
+        let target = self.into.or(self.out).and_then(|at| inputs.tensor(at));
+        let dtype = promoted(&reads);
+        let (elements, result) = match (target, self.into) {
+            (Some(target), _) => (target.elements(), target.written()),
+            (None, Some(_)) => return None,
+            (None, None) if reads.is_empty() => return None,
+            (None, None) => {
+                let elements = product(&broadcast(dims)?);
+                let dtype = self.result.map(ResultType::dtype).or(self.widened(inputs, dtype));
+                (elements, dtype.map(|dtype| elements * f64::from(dtype.bytes)))
+            }
+        };
+        let extra = Some(self.extra_bytes * elements);
+        let bytes = sum(reads.iter().map(|tensor| tensor.read()).chain([result, extra]));
+        Some(Demand::vector(self.flops * elements, bytes, dtype))
+    }
+
+    /// `None` where a shape cannot be read, or a list stands in place of a tensor.
+    fn reads<'i>(&self, inputs: &'i Inputs) -> Option<Vec<&'i Tensor>> {
+        let positions: Vec<usize> = match &self.reads {
+            Some(positions) => positions.clone(),
+            None => inputs.positions().filter(|&at| Some(at) != self.out).collect(),
+        };
+        let mut tensors = Vec::new();
+        for at in positions {
+            match inputs.at(at) {
+                Input::Tensor(tensor) => tensors.push(tensor),
+                Input::Value => {}
+                Input::List(_) | Input::Unknown => return None,
+            }
+        }
+        Some(tensors)
+    }
+
+    fn widened(&self, inputs: &Inputs, dtype: Option<Dtype>) -> Option<Dtype> {
+        let widens = self.widens.and_then(|at| inputs.flag(at)).unwrap_or(false);
+        if widens { Some(Dtype::FLOAT) } else { dtype }
+    }
+}
+
+/// The type that tensors promote to: tensors with dimensions before those without, then floats
+/// before integers before flags, then the wider one.
+fn promoted(tensors: &[&Tensor]) -> Option<Dtype> {
+    let types: Option<Vec<(bool, Class, u8, Dtype)>> = tensors
+        .iter()
+        .map(|tensor| {
+            let dtype = tensor.dtype?;
+            Some((!tensor.dims.is_empty(), dtype.class, dtype.bytes, dtype))
+        })
+        .collect();
+    let widest = types?.into_iter().max_by_key(|&(sized, class, bytes, _)| (sized, class, bytes));
+    widest.map(|(.., dtype)| dtype)
+}

@@ -1,0 +1,56 @@
+//! A reduction: one operation for each element, all of them read, few written.
+
+use super::super::demand::{Demand, sum};
+use super::super::inputs::{Input, Inputs, Tensor};
+use super::pointwise::ResultType;
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Reduce {
+    input: usize,
+    /// The dimensions that vanish; without them, all.
+    dims: Option<usize>,
+    #[serde(default = "one")]
+    flops: f64,
+    /// Type of the result; without it, that of the input.
+    result: Option<ResultType>,
+    /// More bytes written for each element of the result, such as an index.
+    #[serde(default)]
+    extra_bytes: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Reduce {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let input = inputs.tensor(self.input)?;
+        let results = self.results(inputs, input)?;
+        let dtype = self.result.map(ResultType::dtype).or(input.dtype);
+        let written = dtype.map(|dtype| results * (f64::from(dtype.bytes) + self.extra_bytes));
+        let bytes = sum([input.read(), written]);
+        Some(Demand::vector(self.flops * input.elements(), bytes, input.dtype))
+    }
+
+    fn results(&self, inputs: &Inputs, input: &Tensor) -> Option<f64> {
+        let Some(at) = self.dims else { return Some(1.0) };
+        if matches!(inputs.at(at), Input::Tensor(_)) {
+            return None;
+        }
+        // Without values recorded at all, what remains is not known; an empty list means all.
+        let gone = match inputs.concrete(at) {
+            "" if inputs.positions().len() > at && !inputs.has_values() => return None,
+            "" => Vec::new(),
+            _ => inputs.integers(at)?,
+        };
+        if gone.is_empty() {
+            return Some(1.0);
+        }
+        let rank = i64::try_from(input.dims.len()).ok()?;
+        let kept = |axis: i64| !gone.iter().any(|&dim| dim == axis || dim + rank == axis);
+        let sizes = (0..).zip(&input.dims).filter(|&(axis, _)| kept(axis));
+        Some(sizes.map(|(_, &size)| size as f64).product())
+    }
+}

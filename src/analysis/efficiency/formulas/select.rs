@@ -1,0 +1,45 @@
+//! Rows of a table by index: the index is read, what it selects is read and written, no more.
+
+use super::super::demand::{Demand, sum};
+use super::super::inputs::{Inputs, product};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Select {
+    table: usize,
+    index: usize,
+    /// What an element of the index selects.
+    takes: Takes,
+}
+
+/// What an element of an index selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Takes {
+    /// Everything behind the first dimension.
+    Row,
+    /// Everything outside of the dimension whose number is the value at this position.
+    Along(usize),
+    /// One element.
+    Element,
+}
+
+impl Select {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let (table, index) = (inputs.tensor(self.table)?, inputs.tensor(self.index)?);
+        let each = match self.takes {
+            Takes::Row => product(table.dims.get(1..)?),
+            Takes::Element => 1.0,
+            Takes::Along(at) => {
+                let dim = inputs.integer(at)?;
+                let rank = i64::try_from(table.dims.len()).ok()?;
+                let dim = usize::try_from(if dim < 0 { dim + rank } else { dim }).ok()?;
+                product(table.dims.get(..dim)?) * product(table.dims.get(dim + 1..)?)
+            }
+        };
+        let selected = index.elements() * each;
+        let rows = table.dtype.map(|dtype| 2.0 * selected * f64::from(dtype.bytes));
+        Some(Demand::vector(0.0, sum([index.read(), rows]), table.dtype))
+    }
+}

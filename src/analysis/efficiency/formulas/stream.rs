@@ -1,0 +1,108 @@
+//! Work that passes over whole tensors: what is read, what is written, operations for each element.
+
+use super::super::demand::{Demand, read, sum, written};
+use super::super::inputs::{Input, Inputs, Tensor, product};
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Stream {
+    /// The tensors whose elements are counted; statistics are those of the first.
+    elements: Vec<usize>,
+    /// Operations for each element.
+    #[serde(default)]
+    flops: f64,
+    /// Tensors that are read; arguments that are absent are not.
+    #[serde(default)]
+    reads: Vec<usize>,
+    /// Tensors that are written.
+    #[serde(default)]
+    writes: Vec<usize>,
+    /// New tensors are written that have the shape and type of these.
+    #[serde(default)]
+    like: Vec<usize>,
+    /// New values are written: as many as the first has elements, of the type of the second.
+    #[serde(default)]
+    as_type: Vec<[usize; 2]>,
+    /// Rows of a table that are read: as many as the first has elements, from the second.
+    #[serde(default)]
+    rows_of: Vec<[usize; 2]>,
+    /// What one statistic is taken over.
+    statistic: Option<Statistic>,
+    /// Operations for each statistic.
+    #[serde(default)]
+    statistic_flops: f64,
+    /// Values of 32 bits that are written for each statistic.
+    #[serde(default)]
+    statistics_saved: f64,
+}
+
+/// What a statistic is taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Statistic {
+    /// All elements of a channel, the second dimension.
+    Channel,
+    /// The last dimension.
+    Row,
+    /// The last dimensions, whose sizes are the value at this position.
+    Shape(usize),
+    /// A group of channels of one sample; the value at this position says how many groups.
+    Group(usize),
+}
+
+impl Stream {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let tensors = self.elements.iter().map(|&at| inputs.tensor(at));
+        let tensors = tensors.collect::<Option<Vec<&Tensor>>>()?;
+        let counted = *tensors.first()?;
+        let used = self.reads.iter().chain(&self.writes).chain(&self.like);
+        if used.clone().any(|&at| *inputs.at(at) == Input::Unknown) {
+            return None;
+        }
+        let statistics = self.statistics(inputs, counted)?;
+        let moved = self.reads.iter().map(|&at| read(inputs, at));
+        let made = self.writes.iter().chain(&self.like).map(|&at| written(inputs, at));
+        let typed = self.as_type.iter().map(|&[shape, dtype]| {
+            Some(inputs.tensor(shape)?.elements() * bytes_of(inputs.tensor(dtype)?)?)
+        });
+        let rows = self.rows_of.iter().map(|&[index, table]| {
+            let table = inputs.tensor(table)?;
+            let row = product(table.dims.get(1..).unwrap_or_default());
+            Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
+        });
+        // Statistics are kept in 32 bits, or 64 where the input has them.
+        let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
+        let saved = Some(self.statistics_saved * statistics * wide);
+        let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
+        let elements: f64 = tensors.iter().map(|tensor| tensor.elements()).sum();
+        let flops = self.flops * elements + self.statistic_flops * statistics;
+        Some(Demand::vector(flops, bytes, counted.dtype))
+    }
+
+    /// How many statistics there are.
+    fn statistics(&self, inputs: &Inputs, counted: &Tensor) -> Option<f64> {
+        let per = |size: f64| if size > 0.0 { counted.elements() / size } else { 0.0 };
+        match self.statistic {
+            None => Some(0.0),
+            Some(Statistic::Channel) => Some(*counted.dims.get(1)? as f64),
+            Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
+            Some(Statistic::Shape(at)) => {
+                let sizes = inputs.integers(at).unwrap_or_default();
+                // Where values are not recorded, almost every norm is over the last dimension.
+                let size = match sizes.is_empty() {
+                    true => *counted.dims.last()? as f64,
+                    false => sizes.iter().map(|&size| size as f64).product(),
+                };
+                Some(per(size))
+            }
+            Some(Statistic::Group(at)) => {
+                Some(*counted.dims.first()? as f64 * inputs.integer(at)? as f64)
+            }
+        }
+    }
+}
+
+fn bytes_of(tensor: &Tensor) -> Option<f64> {
+    Some(f64::from(tensor.dtype?.bytes))
+}

@@ -1,0 +1,277 @@
+//! The argument texts of an op → its tensors: shapes, strides, types, and the values of scalars.
+//!
+//! ```text
+//! Input Dims       [[8, 64], [[32], [32]], [], []]
+//! Input type       ["float", "TensorList", "double", "Scalar"]
+//! Concrete Inputs  ["", "", "", "-1"]
+//!                  tensor    list        0-dim      value
+//! ```
+//! What cannot be read (a symbolic size, a list where a number belongs) makes that one argument
+//! unknown: a model that needs it gives nothing, another one is not hurt.
+
+use super::dtype::Dtype;
+use serde_json::Value;
+
+/// A tensor that an op was given.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tensor {
+    pub(super) dims: Vec<u64>,
+    /// `None` where they were not recorded.
+    strides: Option<Vec<i64>>,
+    /// `None` where the type is not known.
+    pub(super) dtype: Option<Dtype>,
+}
+
+impl Tensor {
+    /// Number of elements. A float, since a product of sizes can be beyond 64 bits.
+    pub(super) fn elements(&self) -> f64 {
+        product(&self.dims)
+    }
+
+    /// Number of elements that differ in memory: a broadcast dimension (stride 0) counts once, and
+    /// overlapping windows never count more than the memory that they span.
+    pub(super) fn distinct(&self) -> f64 {
+        let Some(strides) = &self.strides else { return self.elements() };
+        let pairs = || self.dims.iter().zip(strides);
+        let moved: f64 =
+            pairs().filter(|(_, stride)| **stride != 0).map(|(d, _)| *d as f64).product();
+        let span: f64 =
+            pairs().map(|(d, stride)| (*d as f64 - 1.0) * stride.unsigned_abs() as f64).sum();
+        if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
+    }
+
+    /// Bytes that reading it once moves; `None` where the type is not known.
+    pub(super) fn read(&self) -> Option<f64> {
+        Some(self.distinct() * f64::from(self.dtype?.bytes))
+    }
+
+    /// Bytes that writing all its elements once moves.
+    pub(super) fn written(&self) -> Option<f64> {
+        Some(self.elements() * f64::from(self.dtype?.bytes))
+    }
+
+    /// The same with this type where it has none.
+    pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
+        Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
+    }
+}
+
+/// The product of sizes.
+pub(super) fn product(dims: &[u64]) -> f64 {
+    dims.iter().map(|&size| size as f64).product()
+}
+
+/// One argument of an op.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Input {
+    Tensor(Tensor),
+    List(Vec<Tensor>),
+    /// A scalar, a list of them, or nothing.
+    Value,
+    /// A tensor whose shape cannot be read.
+    Unknown,
+}
+
+/// The arguments of an op.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Inputs {
+    list: Vec<Input>,
+    concrete: Vec<String>,
+}
+
+impl Inputs {
+    /// Reads the four texts of an argument record, each a JSON list or empty; `None` where no shapes
+    /// were recorded.
+    pub(super) fn parse(dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Inputs> {
+        let dims = json_list(dims).filter(|dims| !dims.is_empty())?;
+        let types = json_list(types).unwrap_or_default();
+        let strides = json_list(strides).unwrap_or_default();
+        let list = dims
+            .iter()
+            .enumerate()
+            .map(|(at, dims)| input(dims, types.get(at), strides.get(at)))
+            .collect();
+        let concrete = json_list(concrete).unwrap_or_default();
+        Some(Inputs { list, concrete: concrete.iter().map(text).collect() })
+    }
+
+    /// The argument at a position.
+    pub(super) fn at(&self, at: usize) -> &Input {
+        self.list.get(at).unwrap_or(&Input::Value)
+    }
+
+    /// The tensor at a position; `None` where something else stands there.
+    pub(super) fn tensor(&self, at: usize) -> Option<&Tensor> {
+        match self.at(at) {
+            Input::Tensor(tensor) => Some(tensor),
+            Input::List(_) | Input::Value | Input::Unknown => None,
+        }
+    }
+
+    /// The tensors of a list, or the one tensor, at a position; `None` where there is none.
+    pub(super) fn tensors(&self, at: usize) -> Option<&[Tensor]> {
+        match self.at(at) {
+            Input::Tensor(tensor) => Some(std::slice::from_ref(tensor)),
+            Input::List(tensors) => Some(tensors),
+            Input::Value | Input::Unknown => None,
+        }
+    }
+
+    /// Positions of all arguments.
+    pub(super) fn positions(&self) -> std::ops::Range<usize> {
+        0..self.list.len()
+    }
+
+    /// The recorded value at a position; empty where none was recorded.
+    pub(super) fn concrete(&self, at: usize) -> &str {
+        self.concrete.get(at).map_or("", String::as_str)
+    }
+
+    /// The integers at a position: a list, or one.
+    pub(super) fn integers(&self, at: usize) -> Option<Vec<i64>> {
+        let text = self.concrete(at).trim_matches(['[', ']']).trim();
+        let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
+        let numbers: Option<Vec<i64>> = numbers.map(|number| number.parse().ok()).collect();
+        numbers.filter(|_| !self.concrete(at).is_empty())
+    }
+
+    /// Whether values of scalars were recorded at all: files of before 2023 have none.
+    pub(super) fn has_values(&self) -> bool {
+        !self.concrete.is_empty()
+    }
+
+    /// The number at a position.
+    pub(super) fn integer(&self, at: usize) -> Option<i64> {
+        self.concrete(at).parse().ok()
+    }
+
+    /// The flag at a position; a number is one, too (`custom_mask_type`).
+    pub(super) fn flag(&self, at: usize) -> Option<bool> {
+        match self.concrete(at) {
+            "True" | "true" => Some(true),
+            "False" | "false" => Some(false),
+            number => number.parse::<i64>().ok().map(|number| number != 0),
+        }
+    }
+}
+
+fn json_list(text: &str) -> Option<Vec<Value>> {
+    match serde_json::from_str(text).ok()? {
+        Value::Array(list) => Some(list),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input {
+    let list: &[Value] = dims.as_array().map_or(&[], Vec::as_slice);
+    let name = dtype.and_then(Value::as_str).unwrap_or_default();
+    if list.iter().any(Value::is_array) {
+        let at = |list: Option<&'_ Value>, at: usize| list.and_then(|list| list.get(at)).cloned();
+        let tensors = list
+            .iter()
+            .enumerate()
+            .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
+        return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
+    }
+    // A list of tensors that was not recorded, or a scalar; a 0-dim tensor has the type of a tensor.
+    if list.is_empty() && Dtype::parse(name).is_none() {
+        return if name == "TensorList" { Input::Unknown } else { Input::Value };
+    }
+    tensor(dims, dtype, strides).map_or(Input::Unknown, Input::Tensor)
+}
+
+fn tensor(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Option<Tensor> {
+    let dims: Vec<u64> = dims.as_array()?.iter().map(Value::as_u64).collect::<Option<_>>()?;
+    let strides = strides.and_then(Value::as_array);
+    let strides: Option<Vec<i64>> =
+        strides.and_then(|list| list.iter().map(Value::as_i64).collect());
+    Some(Tensor {
+        strides: strides.filter(|strides| strides.len() == dims.len()),
+        dims,
+        dtype: dtype.and_then(Value::as_str).and_then(Dtype::parse),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(dims: &str, types: &str, strides: &str) -> Inputs {
+        Inputs::parse(dims, types, strides, "").expect("shapes")
+    }
+
+    #[test]
+    fn missing_shapes_are_no_inputs() {
+        for dims in ["", "[]", "{}", "null", "[[1, 2"] {
+            assert_eq!(Inputs::parse(dims, "[]", "[]", "[]"), None, "{dims}");
+        }
+    }
+
+    #[test]
+    fn nested_lists_are_lists_of_tensors() {
+        let inputs =
+            read("[[[2, 3], [4]], []]", r#"["TensorList", "Scalar"]"#, "[[[3, 1], [1]], []]");
+        let sizes: Vec<f64> =
+            inputs.tensors(0).expect("a list").iter().map(Tensor::elements).collect();
+        assert_eq!(sizes, [6.0, 4.0]);
+        assert_eq!((inputs.tensor(0), inputs.at(1)), (None, &Input::Value));
+        // Lists in lists of lists are nothing that an op takes.
+        assert_eq!(read("[[[[1]]]]", r#"["TensorList"]"#, "").at(0), &Input::Unknown);
+    }
+
+    #[test]
+    fn a_symbolic_size_makes_its_argument_unknown_and_no_other() {
+        let inputs = read(r#"[["s0", 4], [-1, 4], [4, 4]]"#, r#"["float", "float", "float"]"#, "");
+        assert_eq!((inputs.at(0), inputs.at(1)), (&Input::Unknown, &Input::Unknown));
+        assert_eq!(inputs.tensor(2).map(Tensor::elements), Some(16.0));
+    }
+
+    #[test]
+    fn a_tensor_without_dimensions_has_one_element_and_a_scalar_is_no_tensor() {
+        let inputs = read("[[], [], []]", r#"["double", "Scalar", "Int"]"#, "");
+        assert_eq!(inputs.tensor(0).map(Tensor::elements), Some(1.0));
+        assert_eq!((inputs.at(1), inputs.at(2)), (&Input::Value, &Input::Value));
+    }
+
+    #[test]
+    fn a_broadcast_dimension_is_read_once() {
+        let inputs =
+            read("[[10, 512, 7, 7], [4, 3]]", r#"["float", "float"]"#, "[[512, 1, 0, 0], [1, 1]]");
+        let broadcast = inputs.tensor(0).expect("a tensor");
+        assert_eq!((broadcast.elements(), broadcast.distinct()), (250_880.0, 5120.0));
+        assert_eq!(inputs.tensor(1).map(Tensor::distinct), Some(6.0), "overlapping windows");
+    }
+
+    #[test]
+    fn an_unknown_type_has_elements_and_no_bytes() {
+        let inputs = read("[[4, 4]]", r#"["my::Type"]"#, "");
+        let tensor = inputs.tensor(0).expect("a tensor");
+        assert_eq!((tensor.elements(), tensor.read()), (16.0, None));
+    }
+
+    #[test]
+    fn sizes_beyond_64_bits_do_not_wrap() {
+        let inputs = read("[[4294967296, 4294967296, 4294967296]]", r#"["float"]"#, "");
+        let elements = inputs.tensor(0).map(Tensor::elements);
+        assert_eq!(elements, Some(2.0_f64.powi(96)));
+    }
+
+    #[test]
+    fn values_are_read_as_numbers_lists_and_flags() {
+        let concrete = r#"["[1, -2]", "3", "True", "", "[]", "1.5"]"#;
+        let inputs = Inputs::parse("[[1]]", "[]", "[]", concrete).expect("shapes");
+        assert_eq!(inputs.integers(0), Some(vec![1, -2]));
+        assert_eq!((inputs.integers(1), inputs.integers(3)), (Some(vec![3]), None));
+        assert_eq!((inputs.integers(4), inputs.integers(5)), (Some(vec![]), None));
+        assert_eq!(
+            (inputs.flag(2), inputs.flag(1), inputs.flag(3)),
+            (Some(true), Some(true), None)
+        );
+    }
+}

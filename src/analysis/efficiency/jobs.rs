@@ -1,0 +1,235 @@
+//! [`CallTree`] → jobs: for each accounted event the op whose demand it works on.
+//!
+//! The op is the nearest one above that has a model and arguments that it can be computed from. An op
+//! whose work is done by an op below it is none: `aten::linear` has a model, but so has the
+//! `aten::addmm` that it calls, and the product must be counted once.
+//!
+//! ```text
+//! aten::linear      a product                 counted below
+//! └── aten::addmm   a product                 a job: the kernel, and the memset
+//!     ├── Memset
+//!     ├── kernel
+//!     └── aten::copy_                         a job of its own: not what a product consists of
+//!         └── kernel
+//! ```
+//! Copies and communication kernels that no op explains are jobs by what they say themselves.
+//! Ops are found by [`CallTree::ancestors`]: where a captured graph's ops stand above its replayed
+//! kernels, they are found here without more ado.
+
+use super::collectives::{self, Transfer};
+use super::demand::{Demand, Unit};
+use super::dtype::{Dtype, Precision};
+use super::formulas::Weight;
+use super::lengths::LengthsOf;
+use super::rules::Models;
+use crate::program::Measure;
+use crate::trace::{ArgumentsId, Category, Nanos, TextId};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// No job.
+const NONE: u32 = u32::MAX;
+
+/// What the bytes of a job go over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Path {
+    /// The memory of the device.
+    Memory,
+    /// The link to the host, of which no peak is known.
+    Host,
+    /// The links to other devices: what each rank sends is this multiple of the message.
+    Network(f64),
+}
+
+/// What one op must do, and the time that its events took.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Job {
+    /// The op; the event itself where no op explains it.
+    pub(super) call: CallId,
+    pub(super) demand: Demand,
+    pub(super) path: Path,
+    /// Sum of the times of its events.
+    pub(super) time: Nanos,
+    pub(super) events: u32,
+}
+
+/// The jobs of one tree, and that of each accounted event.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Jobs {
+    jobs: Vec<Job>,
+    /// By slot of the event.
+    of_slot: Vec<u32>,
+}
+
+impl Jobs {
+    pub(super) fn of(tree: &CallTree, measure: Measure, models: &Models) -> Jobs {
+        let mut finder = Finder::new(tree, measure, models);
+        let nearest: Vec<(CallId, Option<CallId>)> =
+            measure.calls(tree).map(|event| (event, finder.nearest(event))).collect();
+        let mut jobs = Jobs { jobs: Vec::new(), of_slot: vec![NONE; measure.slots(tree)] };
+        let mut known: FxHashMap<CallId, u32> = FxHashMap::default();
+        for (event, op) in nearest {
+            let Some((call, demand, path)) = finder.job(event, op) else { continue };
+            let at = *known.entry(call).or_insert_with(|| {
+                jobs.jobs.push(Job { call, demand, path, time: Nanos::ZERO, events: 0 });
+                jobs.jobs.len() as u32 - 1
+            });
+            jobs.add(at, event, &finder);
+        }
+        jobs
+    }
+
+    fn add(&mut self, at: u32, event: CallId, finder: &Finder<'_>) {
+        let slot = finder.measure.slot(finder.tree, event).expect("accounted calls have a slot");
+        self.of_slot[slot] = at;
+        let job = &mut self.jobs[at as usize];
+        job.time += finder.measure.time(finder.tree, event);
+        job.events += 1;
+        let name = finder.tree.name(event);
+        if crosses_to_the_host(name) {
+            job.path = Path::Host;
+        }
+        if job.demand.precision == Some(Precision::Fp32) && is_tf32(name, job.demand.unit) {
+            job.demand.precision = Some(Precision::Tf32);
+        }
+    }
+
+    /// The job of the accounted event in a slot.
+    pub(super) fn at(&self, slot: usize) -> Option<&Job> {
+        self.jobs.get(self.of_slot[slot] as usize)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Number of the job of the accounted event in a slot.
+    pub(super) fn number(&self, slot: usize) -> Option<usize> {
+        Some(self.of_slot[slot]).filter(|&at| at != NONE).map(|at| at as usize)
+    }
+}
+
+/// As the runtimes of both vendors name their copies.
+fn crosses_to_the_host(name: &str) -> bool {
+    name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
+}
+
+/// Libraries name the kernels that compute 32-bit products with 10 bits of mantissa.
+fn is_tf32(name: &str, unit: Unit) -> bool {
+    unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
+}
+
+/// Looks for the ops above events, with what it found out about names and arguments.
+struct Finder<'a> {
+    tree: &'a CallTree,
+    measure: Measure,
+    models: &'a Models,
+    lengths: LengthsOf,
+    known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
+    /// Of ops whose demand does not follow from their arguments alone.
+    known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
+    /// Whether any model knows a name.
+    names: FxHashMap<TextId, bool>,
+    /// Ops whose work is done by an op below them.
+    done_below: FxHashSet<CallId>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(tree: &'a CallTree, measure: Measure, models: &'a Models) -> Finder<'a> {
+        Finder {
+            tree,
+            measure,
+            models,
+            lengths: LengthsOf::new(tree.trace()),
+            known: FxHashMap::default(),
+            known_calls: FxHashMap::default(),
+            names: FxHashMap::default(),
+            done_below: FxHashSet::default(),
+        }
+    }
+
+    /// The nearest op with a demand; marks those above it whose work it does.
+    fn nearest(&mut self, event: CallId) -> Option<CallId> {
+        let tree = self.tree;
+        let mut nearest = None;
+        let mut heaviest: Option<Weight> = None;
+        for call in std::iter::once(event).chain(tree.ancestors(event)) {
+            let Some((_, weight)) = self.demand(call, event) else { continue };
+            if heaviest.is_some_and(|heaviest| heaviest >= weight) {
+                self.done_below.insert(call);
+            }
+            heaviest = heaviest.max(Some(weight));
+            nearest = nearest.or(Some(call));
+        }
+        nearest
+    }
+
+    /// The op that an event works for, what it must do, and over what it moves bytes.
+    fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
+        if let Some(transfer) = self.transfer(event) {
+            let demand = Demand::vector(0.0, Some(transfer.message), None);
+            return Some((event, demand, Path::Network(transfer.factor)));
+        }
+        let op = nearest.and_then(|nearest| self.not_done_below(nearest, event));
+        let by_op = op.and_then(|op| Some((op, self.demand(op, event)?.0, Path::Memory)));
+        by_op.or_else(|| Some((event, self.own_bytes(event)?, Path::Memory)))
+    }
+
+    fn not_done_below(&mut self, nearest: CallId, event: CallId) -> Option<CallId> {
+        let tree = self.tree;
+        std::iter::once(nearest)
+            .chain(tree.ancestors(nearest))
+            .find(|&call| !self.done_below.contains(&call) && self.demand(call, event).is_some())
+    }
+
+    fn transfer(&self, event: CallId) -> Option<Transfer> {
+        let trace = self.tree.trace();
+        collectives::transfer(trace, self.tree.event(event)?)
+    }
+
+    /// A copy reads and writes its bytes, a memset writes them.
+    fn own_bytes(&self, event: CallId) -> Option<Demand> {
+        let trace = self.tree.trace();
+        let event = self.tree.event(event)?;
+        let bytes = *trace.gpu_bytes().get(event)? as f64;
+        let times = match trace.category(event) {
+            Category::Memcpy if crosses_to_the_host(trace.name(event)) => 1.0,
+            Category::Memcpy => 2.0,
+            Category::Memset => 1.0,
+            Category::CpuOp
+            | Category::PythonFunction
+            | Category::Runtime
+            | Category::Kernel
+            | Category::UserAnnotation
+            | Category::GpuUserAnnotation => return None,
+        };
+        Some(Demand::vector(0.0, Some(times * bytes), None))
+    }
+
+    /// The demand of an op, and its weight; `None` for all that is no op with a model.
+    fn demand(&mut self, call: CallId, event: CallId) -> Option<(Demand, Weight)> {
+        if self.tree.kind(call) != CallKind::Op {
+            return None;
+        }
+        let trace = self.tree.trace();
+        let op = self.tree.event(call)?;
+        let (name, arguments) = (trace.name_id(op), trace.arguments_id(op)?);
+        let models = self.models;
+        let has_model = || models.formula(trace.text(name)).is_some();
+        if !*self.names.entry(name).or_insert_with(has_model) {
+            return None;
+        }
+        let formula = models.formula(trace.text(name))?;
+        let find = |dtype: Option<Dtype>, lengths| {
+            let arguments = trace.arguments(arguments);
+            let demand = models.demand_with(trace.text(name), trace, arguments, dtype, lengths)?;
+            Some((demand, formula.weight()))
+        };
+        if formula.takes_lists() || formula.takes_lengths() {
+            let dtype = Dtype::of_kernel(self.tree.name(event));
+            let lengths = self.lengths.at(trace, op);
+            return *self.known_calls.entry(call).or_insert_with(|| find(dtype, lengths));
+        }
+        *self.known.entry((name, arguments)).or_insert_with(|| find(None, None))
+    }
+}

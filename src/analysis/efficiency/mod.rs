@@ -1,0 +1,33 @@
+//! What an op must do at least, against what its time allowed: operations, bytes, the roofline.
+//!
+//! ```text
+//! name, shapes, types ──models──▶ demand: operations, bytes
+//! events of the op    ──────────▶ time                        ─▶ TFLOP/s, TB/s
+//! name of the device  ──peaks───▶ what it can do at most      ─▶ bound, time at the roofline, share
+//! ```
+//! See `docs/efficiency.md` for the formulas and what they leave out.
+
+mod brief;
+mod clause;
+mod collectives;
+mod demand;
+mod dtype;
+mod formulas;
+mod inputs;
+mod jobs;
+mod lengths;
+mod peaks;
+mod roofline;
+mod rules;
+mod table;
+mod trace;
+
+pub use brief::{EfficiencyInfo, FurthestOp};
+pub use clause::{WorkChange, clause, work_change};
+pub use demand::{Demand, Lengths, Unit};
+pub use dtype::Precision;
+pub use peaks::{DevicePeaks, Peaks};
+pub use roofline::{Bound, Efficiency};
+pub use rules::Models;
+pub use table::EfficiencyRow;
+pub use trace::{OpEfficiency, TraceEfficiency};

@@ -1,0 +1,230 @@
+//! The name of a device → what it can do at most: operations by precision, and bytes, per second.
+//!
+//! A device that the table does not know has rates and no shares: nothing is guessed.
+
+use super::demand::Unit;
+use super::dtype::Precision;
+use crate::error::{Error, ErrorKind, Result};
+use crate::trace::{Device, Header};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The devices that the library knows.
+const BUILTIN: &str = include_str!("peaks.toml");
+
+/// The parsed file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    device: Vec<DevicePeaks>,
+}
+
+/// What one kind of device can do at most.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DevicePeaks {
+    /// What people call it.
+    pub name: String,
+    /// Parts of the name that traces give it.
+    names: Vec<String>,
+    /// Least and most memory, where one name stands for several devices.
+    memory_gib: Option<[f64; 2]>,
+    /// Bandwidth of its memory, in 10^12 bytes per second.
+    pub memory_tb_per_s: f64,
+    /// 10^12 operations per second on tensor or matrix cores.
+    #[serde(default)]
+    matrix: BTreeMap<String, f64>,
+    /// 10^12 operations per second beside them.
+    #[serde(default)]
+    vector: BTreeMap<String, f64>,
+    /// Where the operations are from.
+    pub source: String,
+    /// Where the bandwidth is from.
+    pub memory_source: String,
+}
+
+impl DevicePeaks {
+    /// Operations per second at most, in 10^12; `None` where the device has no such units.
+    pub fn tflops_per_s(&self, unit: Unit, precision: Precision) -> Option<f64> {
+        let of = |table: &BTreeMap<String, f64>| table.get(precision.label()).copied();
+        match unit {
+            Unit::Matrix => of(&self.matrix).or_else(|| of(&self.vector)),
+            Unit::Vector => of(&self.vector),
+        }
+    }
+
+    /// Length of the part of a device's name that fits; `None` where none does.
+    fn fits(&self, device: &Device) -> Option<usize> {
+        let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
+        let has_memory = match (self.memory_gib, gib) {
+            (None, _) => true,
+            (Some([least, most]), Some(gib)) => (least..=most).contains(&gib),
+            (Some(_), None) => false,
+        };
+        let parts = self.names.iter().filter(|part| contains_words(&device.name, part));
+        parts.map(String::len).max().filter(|_| has_memory)
+    }
+}
+
+/// Whether a part stands in a name and is no piece of a longer word: `MI250` is not in `MI250X`.
+fn contains_words(name: &str, part: &str) -> bool {
+    let (name, part) = (name.to_ascii_lowercase(), part.to_ascii_lowercase());
+    let ends = |at: usize| !name[at..].starts_with(|c: char| c.is_ascii_alphanumeric());
+    name.match_indices(&part).any(|(at, _)| ends(at + part.len()))
+}
+
+/// What devices can do at most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peaks {
+    devices: Vec<DevicePeaks>,
+    /// So many of them are the user's: they count before all others.
+    own: usize,
+}
+
+impl Default for Peaks {
+    fn default() -> Self {
+        Peaks::builtin()
+    }
+}
+
+impl Peaks {
+    /// The devices that the library knows.
+    pub fn builtin() -> Peaks {
+        Peaks { devices: parse(BUILTIN).expect("the built-in peaks are tested"), own: 0 }
+    }
+
+    /// The built-in devices with those of a TOML file before them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no TOML, or holds something that is no device.
+    pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(path, "read the peaks of devices", error))?;
+        let mut devices = parse(&text).map_err(|message| {
+            Error::new(ErrorKind::Malformed, path, message).remedy(
+                "write [[device]] tables with name, names, memory_tb_per_s, matrix, vector, source, memory_source",
+            )
+        })?;
+        let own = devices.len();
+        devices.extend(Peaks::builtin().devices);
+        Ok(Peaks { devices, own })
+    }
+
+    /// What a device can do at most; `None` where its name is not known.
+    pub fn of(&self, device: &Device) -> Option<&DevicePeaks> {
+        let best = |devices: &'_ [DevicePeaks]| {
+            let fitting = devices
+                .iter()
+                .enumerate()
+                .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
+            // Of equally long names the one that stands first.
+            fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
+        };
+        let (own, others) = self.devices.split_at(self.own);
+        let found = best(own).map(|at| &own[at]);
+        found.or_else(|| best(others).map(|at| &others[at]))
+    }
+
+    /// What the devices of a trace can do at most; `None` where none is known, or they differ.
+    pub fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
+        let mut found = header.devices.iter().map(|device| self.of(device));
+        let first = found.next()??;
+        found.all(|other| other == Some(first)).then_some(first)
+    }
+}
+
+fn parse(text: &str) -> std::result::Result<Vec<DevicePeaks>, String> {
+    let file: File = toml::from_str(text)
+        .map_err(|error| error.message().lines().collect::<Vec<_>>().join(" "))?;
+    for device in &file.device {
+        check(device)?;
+    }
+    Ok(file.device)
+}
+
+fn check(device: &DevicePeaks) -> std::result::Result<(), String> {
+    let figures = device.matrix.iter().chain(&device.vector);
+    let known = |name: &str| Precision::ALL.iter().any(|precision| precision.label() == name);
+    if let Some((name, _)) = figures.clone().find(|(name, _)| !known(name)) {
+        return Err(format!("`{name}` of `{}` is no precision", device.name));
+    }
+    let all = figures.map(|(_, &figure)| figure).chain([device.memory_tb_per_s]);
+    if all.into_iter().any(|figure| !figure.is_finite() || figure <= 0.0) {
+        return Err(format!("a peak of `{}` is no positive number", device.name));
+    }
+    let lacks = |text: &str| text.trim().is_empty();
+    if device.names.is_empty() || device.names.iter().any(|name| lacks(name)) {
+        return Err(format!("`{}` has no names to be found by", device.name));
+    }
+    if lacks(&device.source) || lacks(&device.memory_source) {
+        return Err(format!("the peaks of `{}` have no source", device.name));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, gib: f64) -> Option<String> {
+        let memory_bytes = Some((gib * f64::from(1 << 30)) as u64);
+        let device = Device { name: name.to_owned(), memory_bytes, ..Device::default() };
+        Peaks::builtin().of(&device).map(|peaks| peaks.name.clone())
+    }
+
+    #[test]
+    fn devices_are_found_by_the_names_that_traces_give_them() {
+        for (name, gib, peaks) in [
+            ("NVIDIA H100 80GB HBM3", 79.2, "NVIDIA H100 SXM"),
+            ("AMD Instinct MI300X VF", 191.5, "AMD Instinct MI300X"),
+            ("NVIDIA A100-PG509-200", 39.5, "NVIDIA A100 40 GB"),
+            ("NVIDIA A100-SXM4-80GB", 79.3, "NVIDIA A100 80 GB SXM"),
+            ("Tesla V100-SXM2-16GB", 15.8, "NVIDIA V100 SXM"),
+            ("NVIDIA H200 NVL", 140.0, "NVIDIA H200 NVL"),
+            ("AMD Instinct MI250X", 64.0, "AMD Instinct MI250X (one die)"),
+            ("NVIDIA GeForce RTX 4090", 23.6, "NVIDIA RTX 4090"),
+        ] {
+            assert_eq!(found(name, gib).as_deref(), Some(peaks), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_known_has_no_peaks() {
+        for (name, gib) in [
+            ("", 192.0),
+            ("AMD Radeon Graphics", 64.0),
+            ("NVIDIA A100X", 79.0),
+            ("NVIDIA A100-SXM4-96GB", 95.0),
+            ("NVIDIA GeForce RTX 4090 D", 20.0),
+            ("NVIDIA A1000 Laptop GPU", 6.0),
+        ] {
+            assert_eq!(found(name, gib), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_product_without_matrix_units_of_its_precision_runs_on_the_others() {
+        let peaks = Peaks::builtin();
+        let h100 = Device { name: "NVIDIA H100 PCIe".to_owned(), ..Device::default() };
+        let h100 = peaks.of(&h100).expect("a known device");
+        assert_eq!(h100.tflops_per_s(Unit::Matrix, Precision::Fp32), Some(51.2));
+        assert_eq!(h100.tflops_per_s(Unit::Matrix, Precision::Bf16), Some(756.0));
+        assert_eq!(h100.tflops_per_s(Unit::Matrix, Precision::Fp4), None);
+    }
+
+    #[test]
+    fn peaks_without_a_source_or_with_an_unknown_precision_are_errors() {
+        let text = |matrix: &str, source: &str| {
+            format!(
+                "[[device]]\nname = \"X\"\nnames = [\"X\"]\nmemory_tb_per_s = 1.0\nmatrix = {{ {matrix} }}\nsource = \"{source}\"\nmemory_source = \"m\"\n"
+            )
+        };
+        assert!(parse(&text("bf16 = 1.0", "measured")).is_ok());
+        assert!(parse(&text("bf17 = 1.0", "measured")).expect_err("an error").contains("bf17"));
+        assert!(parse(&text("bf16 = 1.0", "")).expect_err("an error").contains("no source"));
+        assert!(parse(&text("bf16 = 0.0", "s")).expect_err("an error").contains("positive"));
+    }
+}

@@ -1,0 +1,177 @@
+//! Demands, and the time they took → rates, the bound, the time at the roofline, the share reached.
+//!
+//! ```text
+//! TFLOP/s
+//!    peak ┤          ╭───────────────   compute bound: operations / peak
+//!         │        ╱                    memory bound:  bytes / bandwidth
+//!         │      ╱                      time at the roofline: the larger of the two
+//!         └────╱──────────────────── operations per byte
+//! ```
+
+use super::demand::Demand;
+use super::jobs::{Job, Path};
+use super::peaks::DevicePeaks;
+use crate::trace::Nanos;
+
+/// What limits an op at best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Bound {
+    /// Its operations.
+    Compute,
+    /// The bytes that it moves.
+    Memory,
+}
+
+impl Bound {
+    /// `compute` or `memory`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Bound::Compute => "compute",
+            Bound::Memory => "memory",
+        }
+    }
+}
+
+/// What a group of events did, and how far that is from what its device can do. Every event has the
+/// part of its op's demand that its time is of the op's time, so that groups of any kind add up.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Efficiency {
+    /// Sum of the times of events with a model.
+    pub modelled: Nanos,
+    /// Sum of the times of all events.
+    pub time: Nanos,
+    /// Number of events.
+    pub events: u64,
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Bytes that must move.
+    pub bytes: f64,
+    /// Bytes that links to other devices must carry.
+    pub bus_bytes: f64,
+    /// Part of the modelled events whose bytes are not known, weighed by their share of an op.
+    unknown_bytes: f64,
+    /// Time at the roofline of what has one, in µs, by what limits it.
+    compute_us: f64,
+    memory_us: f64,
+    /// Time of what has a roofline.
+    roofed: Nanos,
+}
+
+impl Efficiency {
+    /// Counts an event of this time: `job` is the op that it works for, `peaks` its device.
+    pub(super) fn add(&mut self, time: Nanos, job: Option<&Job>, peaks: Option<&DevicePeaks>) {
+        self.time += time;
+        self.events += 1;
+        let Some(job) = job else { return };
+        let part = part(time, job);
+        self.modelled += time;
+        self.flops += part * job.demand.flops;
+        match job.demand.bytes {
+            Some(bytes) => self.bytes += part * bytes,
+            None => self.unknown_bytes += part,
+        }
+        match job.path {
+            Path::Memory => self.add_roofline(part, time, job.demand, peaks),
+            Path::Network(factor) => {
+                self.bus_bytes += part * factor * job.demand.bytes.unwrap_or(0.0);
+            }
+            Path::Host => {}
+        }
+    }
+
+    fn add_roofline(
+        &mut self,
+        part: f64,
+        time: Nanos,
+        demand: Demand,
+        peaks: Option<&DevicePeaks>,
+    ) {
+        let Some((bound, us)) = peaks.and_then(|peaks| roofline(demand, peaks)) else { return };
+        match bound {
+            Bound::Compute => self.compute_us += part * us,
+            Bound::Memory => self.memory_us += part * us,
+        }
+        self.roofed += time;
+    }
+
+    /// Whether all of the time has a model, and there is any.
+    pub fn is_modelled(&self) -> bool {
+        self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
+    }
+
+    /// Share of the time that has a model; `None` where there is no time.
+    pub fn coverage(&self) -> Option<f64> {
+        (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
+    }
+
+    /// 10^9 floating-point operations; `None` unless all of the time has a model.
+    pub fn gflops(&self) -> Option<f64> {
+        self.is_modelled().then_some(self.flops / 1e9)
+    }
+
+    /// 10^6 bytes that must move; `None` unless they are known of all of the time.
+    pub fn mbytes(&self) -> Option<f64> {
+        (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
+    }
+
+    /// 10^12 floating-point operations per second.
+    pub fn tflops_per_s(&self) -> Option<f64> {
+        Some(1e3 * self.gflops()? / self.time.as_micros())
+    }
+
+    /// 10^12 bytes per second; of a collective that of its whole message (algorithm bandwidth).
+    pub fn tb_per_s(&self) -> Option<f64> {
+        Some(self.mbytes()? / self.time.as_micros())
+    }
+
+    /// 10^9 bytes per second that the links to other devices carried; `None` where nothing was sent.
+    pub fn bus_gb_per_s(&self) -> Option<f64> {
+        let sent = self.is_modelled() && self.bus_bytes > 0.0;
+        sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
+    }
+
+    /// Time at the roofline, in µs; `None` unless all of the time has one.
+    pub fn roofline_us(&self) -> Option<f64> {
+        (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
+    }
+
+    /// What limits most of the time at the roofline.
+    pub fn bound(&self) -> Option<Bound> {
+        self.roofline_us()?;
+        Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
+    }
+
+    /// Time at the roofline over the time that it took, in percent.
+    pub fn roofline_pct(&self) -> Option<f64> {
+        Some(100.0 * self.roofline_us()? / self.time.as_micros())
+    }
+
+    /// Time that could be saved at most, in µs: what it took − the time at the roofline, never less
+    /// than zero: caches can beat the bandwidth of the memory.
+    pub fn savable_us(&self) -> Option<f64> {
+        Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
+    }
+
+    /// Operations per byte.
+    pub fn intensity(&self) -> Option<f64> {
+        self.mbytes().filter(|&mbytes| mbytes > 0.0).map(|_| self.flops / self.bytes)
+    }
+}
+
+/// The part of an op's demand that an event of this time does; of an op without time all do the same.
+fn part(time: Nanos, job: &Job) -> f64 {
+    match job.time {
+        Nanos::ZERO => 1.0 / f64::from(job.events),
+        all => time.0 as f64 / all.0 as f64,
+    }
+}
+
+/// What limits a demand, and the time that it takes at least, in µs.
+fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
+    let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
+    let compute = match demand.flops {
+        0.0 => 0.0,
+        flops => flops / peaks.tflops_per_s(demand.unit, demand.precision?)? / 1e6,
+    };
+    Some(if compute > memory { (Bound::Compute, compute) } else { (Bound::Memory, memory) })
+}

@@ -1,0 +1,207 @@
+//! The text of a table of models → [`Models`]: which formula, with which arguments, an op follows.
+
+use super::demand::{Demand, Lengths};
+use super::dtype::Dtype;
+use super::formulas::{Formula, Op};
+use super::inputs::Inputs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::trace::{Arguments, Trace};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The models that the library brings along.
+const BUILTIN: &str = include_str!("models.toml");
+
+/// The parsed file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<Model>,
+}
+
+/// One entry of a file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Model {
+    /// Names of ops; one `*` stands for any text.
+    ops: Vec<String>,
+    formula: Formula,
+    /// Where the order of the arguments, and the formula, are from.
+    source: String,
+}
+
+/// The table that says what an op must do at least, by its name.
+#[derive(Debug, Clone)]
+pub struct Models {
+    models: Vec<Model>,
+    by_name: FxHashMap<String, usize>,
+    /// Start and end of a name, and the model; the first that fits counts.
+    patterns: Vec<(String, String, usize)>,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Models::builtin()
+    }
+}
+
+impl Models {
+    /// The models that the library brings along.
+    pub fn builtin() -> Models {
+        Models::parse(BUILTIN).expect("the built-in models are tested")
+    }
+
+    /// The built-in models with those of a TOML file before them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no TOML, or holds something that is no model.
+    pub fn extended(path: impl AsRef<Path>) -> Result<Models> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(path, "read the efficiency models", error))?;
+        let user = Models::parse(&text).map_err(|message| {
+            Error::new(ErrorKind::Malformed, path, message).remedy(
+                "write [[model]] tables with ops, formula and source, see docs/efficiency.md",
+            )
+        })?;
+        Ok(user.before(Models::builtin()))
+    }
+
+    /// Parses a table; the message of an error says what is wrong in it.
+    fn parse(text: &str) -> std::result::Result<Models, String> {
+        let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
+        let mut models =
+            Models { models: Vec::new(), by_name: FxHashMap::default(), patterns: Vec::new() };
+        for model in file.model {
+            models.add(model)?;
+        }
+        Ok(models)
+    }
+
+    fn add(&mut self, model: Model) -> std::result::Result<(), String> {
+        let at = self.models.len();
+        if model.source.is_empty() {
+            return Err(format!("the model of {:?} has no source", model.ops));
+        }
+        for op in &model.ops {
+            match op.split_once('*') {
+                Some((start, end)) if !end.contains('*') && op.len() > 1 => {
+                    self.patterns.push((start.to_owned(), end.to_owned(), at));
+                }
+                Some(_) => return Err(format!("`{op}` may have one `*`, beside other text")),
+                None if op.is_empty() => return Err("an op without a name".to_owned()),
+                None => {
+                    if self.by_name.insert(op.clone(), at).is_some() {
+                        return Err(format!("the op `{op}` stands in the file twice"));
+                    }
+                }
+            }
+        }
+        self.models.push(model);
+        Ok(())
+    }
+
+    /// These models, and `others` where these know no op of a name.
+    fn before(mut self, others: Models) -> Models {
+        let offset = self.models.len();
+        let known: Vec<String> =
+            others.by_name.keys().filter(|name| self.find(name).is_none()).cloned().collect();
+        self.by_name.extend(known.into_iter().map(|name| {
+            let at = others.by_name[&name] + offset;
+            (name, at)
+        }));
+        let patterns =
+            others.patterns.into_iter().map(|(start, end, at)| (start, end, at + offset));
+        self.patterns.extend(patterns);
+        self.models.extend(others.models);
+        self
+    }
+
+    /// The formula of an op.
+    pub(super) fn formula(&self, name: &str) -> Option<&Formula> {
+        self.find(name).map(|at| &self.models[at].formula)
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied().or_else(|| {
+            let fits = |start: &str, end: &str| {
+                name.len() >= start.len() + end.len()
+                    && name.starts_with(start)
+                    && name.ends_with(end)
+            };
+            self.patterns.iter().find(|(start, end, _)| fits(start, end)).map(|&(.., at)| at)
+        })
+    }
+}
+
+impl Models {
+    /// What an op of this name must do at least with these arguments of a trace; `None` where no
+    /// model knows it, or its arguments do not tell. The `lengths` of the requests matter for
+    /// attention over a cache of pages alone.
+    pub fn demand(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        self.demand_with(name, trace, arguments, None, lengths)
+    }
+
+    pub(super) fn demand_with(
+        &self,
+        name: &str,
+        trace: &Trace,
+        arguments: &Arguments,
+        list_dtype: Option<Dtype>,
+        lengths: Option<Lengths>,
+    ) -> Option<Demand> {
+        let formula = self.formula(name)?;
+        let text = |id| trace.text(id);
+        let inputs = Inputs::parse(
+            text(arguments.dims),
+            text(arguments.types),
+            text(arguments.strides),
+            text(arguments.concrete),
+        )?;
+        formula.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
+    }
+}
+
+/// The parser's message without the excerpt that it draws over several lines.
+fn one_line(error: &toml::de::Error) -> String {
+    error.message().lines().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINE: &str = r#"
+        [[model]]
+        ops = ["aten::mm", "mine::gemm_*"]
+        formula.matmul = { a = 0, b = 1, b_transposed = true }
+        source = "mine"
+    "#;
+
+    #[test]
+    fn a_users_model_wins_over_the_built_in_one_and_others_stay() {
+        let models = Models::parse(MINE).expect("a table").before(Models::builtin());
+        assert_eq!(models.formula("aten::mm"), models.formula("mine::gemm_7"));
+        assert_ne!(models.formula("aten::mm"), Models::builtin().formula("aten::mm"));
+        assert_eq!(models.formula("aten::addmm"), Models::builtin().formula("aten::addmm"));
+        assert_eq!(models.formula("aten::unheard_of"), None);
+    }
+
+    #[test]
+    fn a_table_that_says_something_unknown_is_an_error_that_names_it() {
+        let error = |text: &str| Models::parse(text).expect_err("an error");
+        assert!(error(&MINE.replace("a = 0", "a = 0, c = 2")).contains('c'));
+        assert!(error(&MINE.replace("matmul", "guess")).contains("guess"));
+        assert!(error(&MINE.replace("source = \"mine\"", "source = \"\"")).contains("no source"));
+        assert!(error(&MINE.replace("gemm_*", "*_*")).contains("one `*`"));
+        assert!(error(&format!("{MINE}{MINE}")).contains("twice"));
+    }
+}

@@ -1,0 +1,151 @@
+//! [`Analysis`] → its ops by name and shapes, both sides: what each could save at most.
+//!
+//! A row of the account that has a model in full stands for itself, both sides together, under the
+//! names and shapes that both have. Of a row that has one in part (a compiled region with kernels of
+//! its own) the ops with a model stand by themselves, those of both sides together that are equal.
+
+use super::roofline::Efficiency;
+use super::trace::TraceEfficiency;
+use crate::analysis::{Analysis, Row};
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use std::collections::BTreeMap;
+
+/// All rows, or ops, of one name and shapes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EfficiencyRow {
+    /// Name of the rows, or of the op.
+    pub name: String,
+    /// `Input Dims` of each side; empty on a side that has none.
+    pub dims: PerSide<String>,
+    /// `Input type` of each side; empty on a side that has none.
+    pub types: PerSide<String>,
+    /// How often it ran.
+    pub count: PerSide<u64>,
+    /// What its events did.
+    pub efficiency: PerSide<Efficiency>,
+}
+
+/// Name, shapes and types of both sides.
+type Key<'a> = (String, [[&'a str; 2]; 2]);
+
+impl Analysis {
+    /// The efficiency of one side.
+    pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
+        self.cached.efficiency[side].get_or_init(|| {
+            let options = self.options();
+            let tree = self.tree(side).clone();
+            TraceEfficiency::with_measure(tree, self.measure, &options.models, &options.peaks)
+        })
+    }
+
+    /// What the events of a row did on one side.
+    pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
+        self.efficiency(side).of_events(&row.events[side])
+    }
+
+    /// The ops with a model by name and shapes: most time that could be saved on the candidate first,
+    /// then on the baseline, then most time.
+    pub fn by_efficiency(&self) -> Vec<EfficiencyRow> {
+        let mut table = Table::new(self);
+        for row in self.rows() {
+            table.add(row);
+        }
+        let mut rows: Vec<EfficiencyRow> = table.groups.into_values().collect();
+        // The sort is stable: of equals by name, shapes and types.
+        rows.sort_by(|a, b| {
+            let saved =
+                |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
+            let by = |side: Side| saved(b, side).total_cmp(&saved(a, side));
+            let time =
+                |row: &EfficiencyRow| row.efficiency.candidate.time + row.efficiency.baseline.time;
+            by(Side::Candidate).then(by(Side::Baseline)).then(time(b).cmp(&time(a)))
+        });
+        rows
+    }
+}
+
+/// The groups as they are filled.
+struct Table<'a> {
+    analysis: &'a Analysis,
+    groups: BTreeMap<Key<'a>, EfficiencyRow>,
+    /// Jobs that were counted.
+    counted: PerSide<Vec<bool>>,
+}
+
+impl<'a> Table<'a> {
+    fn new(analysis: &'a Analysis) -> Table<'a> {
+        let counted = PerSide::from_fn(|side| vec![false; analysis.efficiency(side).job_count()]);
+        Table { analysis, groups: BTreeMap::new(), counted }
+    }
+
+    fn add(&mut self, row: &'a Row) {
+        let analysis = self.analysis;
+        let whole = |side: Side| {
+            row.events[side].is_empty() || analysis.row_efficiency(row, side).is_modelled()
+        };
+        if Side::BOTH.iter().all(|&side| whole(side)) {
+            self.add_row(row);
+        } else {
+            self.add_parts(row);
+        }
+    }
+
+    fn add_row(&mut self, row: &'a Row) {
+        let analysis = self.analysis;
+        let shapes = Side::BOTH.map(|side| {
+            let tree = analysis.tree(side);
+            let arguments = row.calls[side].and_then(|call| tree.arguments(call));
+            arguments.map_or(["", ""], |found| {
+                [tree.trace().text(found.dims), tree.trace().text(found.types)]
+            })
+        });
+        let group = group(&mut self.groups, (analysis.row_name(row), shapes));
+        for side in Side::BOTH {
+            let efficiency = analysis.efficiency(side);
+            group.count[side] += u64::from(!row.events[side].is_empty());
+            for &event in &row.events[side] {
+                let time = analysis.time_of(side, event);
+                group.efficiency[side].add(time, efficiency.job(event), efficiency.peaks());
+            }
+        }
+    }
+
+    fn add_parts(&mut self, row: &'a Row) {
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                self.add_part(side, event);
+            }
+        }
+    }
+
+    fn add_part(&mut self, side: Side, event: CallId) {
+        let analysis = self.analysis;
+        let efficiency = analysis.efficiency(side);
+        let (Some(job), Some(number)) = (efficiency.job(event), efficiency.number(event)) else {
+            return;
+        };
+        let [op, dims, types] = efficiency.op_and_shapes(job);
+        let key = (op.to_owned(), [[dims, types]; 2]);
+        let group = group(&mut self.groups, key);
+        let counted = &mut self.counted[side][number];
+        group.count[side] += u64::from(!std::mem::replace(counted, true));
+        let time = analysis.time_of(side, event);
+        group.efficiency[side].add(time, Some(job), efficiency.peaks());
+    }
+}
+
+fn group<'g, 'a>(
+    groups: &'g mut BTreeMap<Key<'a>, EfficiencyRow>,
+    key: Key<'a>,
+) -> &'g mut EfficiencyRow {
+    let of = |at: usize| PerSide::new(key.1[0][at].to_owned(), key.1[1][at].to_owned());
+    let empty = EfficiencyRow {
+        name: key.0.clone(),
+        dims: of(0),
+        types: of(1),
+        count: PerSide::default(),
+        efficiency: PerSide::default(),
+    };
+    groups.entry(key).or_insert(empty)
+}

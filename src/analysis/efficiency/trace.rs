@@ -1,0 +1,145 @@
+//! One tree, with models and peaks → the efficiency of any of its events, and of each op and shapes.
+
+use super::jobs::{Job, Jobs};
+use super::peaks::{DevicePeaks, Peaks};
+use super::roofline::Efficiency;
+use super::rules::Models;
+use crate::program::Measure;
+use crate::tree::{CallId, CallTree};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The efficiency of one trace.
+#[derive(Debug, Clone)]
+pub struct TraceEfficiency {
+    tree: Arc<CallTree>,
+    measure: Measure,
+    jobs: Jobs,
+    peaks: Option<DevicePeaks>,
+}
+
+/// All that one op did with arguments of the same shapes and types.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpEfficiency {
+    /// Name of the op; of an event that no op explains its own.
+    pub op: String,
+    /// `Input Dims`, as the trace has them.
+    pub dims: String,
+    /// `Input type`, as the trace has them.
+    pub types: String,
+    /// How often it ran.
+    pub count: u64,
+    /// What its events did.
+    pub efficiency: Efficiency,
+}
+
+impl TraceEfficiency {
+    /// Finds the demand of all ops of a tree. Of a trace without GPU events the host time counts.
+    pub fn new(tree: impl Into<Arc<CallTree>>, models: &Models, peaks: &Peaks) -> TraceEfficiency {
+        let tree = tree.into();
+        let has_gpu = tree.roots().any(|root| tree.is_gpu_path(root));
+        let measure = if has_gpu { Measure::GpuTime } else { Measure::HostSelfTime };
+        TraceEfficiency::with_measure(tree, measure, models, peaks)
+    }
+
+    pub(in crate::analysis) fn with_measure(
+        tree: Arc<CallTree>,
+        measure: Measure,
+        models: &Models,
+        peaks: &Peaks,
+    ) -> TraceEfficiency {
+        let jobs = Jobs::of(&tree, measure, models);
+        let peaks = match measure {
+            Measure::GpuTime => peaks.of_trace(tree.trace().header()).cloned(),
+            Measure::HostSelfTime => None,
+        };
+        TraceEfficiency { tree, measure, jobs, peaks }
+    }
+
+    /// What its devices can do at most; `None` where they are not known.
+    pub fn peaks(&self) -> Option<&DevicePeaks> {
+        self.peaks.as_ref()
+    }
+
+    /// What these accounted events did.
+    pub fn of_events<'a>(&self, events: impl IntoIterator<Item = &'a CallId>) -> Efficiency {
+        let mut efficiency = Efficiency::default();
+        for &event in events {
+            let time = self.measure.time(&self.tree, event);
+            efficiency.add(time, self.job(event), self.peaks());
+        }
+        efficiency
+    }
+
+    /// What all events did; of `launched` alone, those whose launch is in the trace.
+    pub fn total(&self) -> Efficiency {
+        self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
+    }
+
+    /// What the events did whose launch is in the trace: no op stands above the others.
+    pub fn launched(&self) -> Efficiency {
+        let is_launched = |&event: &CallId| match self.measure {
+            Measure::GpuTime => self.tree.launch(event).is_some(),
+            Measure::HostSelfTime => true,
+        };
+        self.of_events(&self.measure.calls(&self.tree).filter(is_launched).collect::<Vec<_>>())
+    }
+
+    /// What each op did, by name, shapes and types: most time that could be saved first, then most
+    /// time; events without a model are in none of them.
+    pub fn by_op(&self) -> Vec<OpEfficiency> {
+        let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
+        let mut counted = vec![false; self.jobs.len()];
+        for event in self.measure.calls(&self.tree) {
+            let Some(number) = self.number(event) else { continue };
+            let job = self.job(event).expect("a numbered job");
+            let key = self.op_and_shapes(job);
+            let group = groups.entry(key).or_insert_with(|| OpEfficiency::new(key));
+            group.count += u64::from(!std::mem::replace(&mut counted[number], true));
+            group.efficiency.add(self.measure.time(&self.tree, event), Some(job), self.peaks());
+        }
+        let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
+        // The sort is stable: of equals by name, shapes and types.
+        ops.sort_by(|a, b| {
+            let saved = |op: &OpEfficiency| op.efficiency.savable_us().unwrap_or(-1.0);
+            let time = |op: &OpEfficiency| Reverse(op.efficiency.time);
+            saved(b).total_cmp(&saved(a)).then(time(a).cmp(&time(b)))
+        });
+        ops
+    }
+
+    pub(super) fn job(&self, event: CallId) -> Option<&Job> {
+        self.jobs.at(self.measure.slot(&self.tree, event)?)
+    }
+
+    pub(super) fn number(&self, event: CallId) -> Option<usize> {
+        self.jobs.number(self.measure.slot(&self.tree, event)?)
+    }
+
+    pub(super) fn job_count(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Name, shapes and types of the op of a job.
+    pub(super) fn op_and_shapes(&self, job: &Job) -> [&str; 3] {
+        let trace = self.tree.trace();
+        let (dims, types) = match self.tree.arguments(job.call) {
+            Some(arguments) => (trace.text(arguments.dims), trace.text(arguments.types)),
+            None => ("", ""),
+        };
+        [self.tree.name(job.call), dims, types]
+    }
+}
+
+impl OpEfficiency {
+    fn new([op, dims, types]: [&str; 3]) -> OpEfficiency {
+        OpEfficiency {
+            op: op.to_owned(),
+            dims: dims.to_owned(),
+            types: types.to_owned(),
+            count: 0,
+            efficiency: Efficiency::default(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Probabilities of many tests → how many of the findings are false.
+//!
+//! Of a hundred places that did not change, five have p < 0.05 by chance. Benjamini and Hochberg
+//! (*Controlling the false discovery rate*, J. R. Statist. Soc. B 57 (1995) 289–300): the share of
+//! false ones among all places with at most this p is about p · tests / found.
+
+/// The tests of one family.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Discoveries {
+    /// The probabilities, smallest first.
+    probabilities: Vec<f64>,
+    /// For each of them the least rate of it and all larger ones.
+    rates: Vec<f64>,
+}
+
+impl Discoveries {
+    /// Of a family of tests.
+    pub(super) fn among(probabilities: impl Iterator<Item = f64>) -> Discoveries {
+        let mut probabilities: Vec<f64> = probabilities.collect();
+        probabilities.sort_by(f64::total_cmp);
+        let tests = probabilities.len() as f64;
+        let mut rates = vec![1.0; probabilities.len()];
+        let mut least: f64 = 1.0;
+        for (at, &p) in probabilities.iter().enumerate().rev() {
+            least = least.min(p * tests / (at + 1) as f64);
+            rates[at] = least;
+        }
+        Discoveries { probabilities, rates }
+    }
+
+    /// The smallest false discovery rate at which a test with this probability counts as a finding.
+    /// A test of the family gets its corrected probability; any other the rate that the family has
+    /// at its probability, so that equal evidence has an equal rate wherever it is asked for.
+    pub(super) fn rate(&self, p: f64) -> f64 {
+        let up_to = self.probabilities.partition_point(|&other| other <= p);
+        let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;
+        own.min(self.rates.get(up_to).copied().unwrap_or(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_corrected_for_the_number_of_tests() {
+        let probabilities = [0.01, 0.04, 0.03, 0.5];
+        let found = Discoveries::among(probabilities.into_iter());
+        let expected = [0.04, 0.04 * 4.0 / 3.0, 0.04 * 4.0 / 3.0, 0.5];
+        for (p, expected) in probabilities.into_iter().zip(expected) {
+            assert!((found.rate(p) - expected).abs() < 1e-12, "{p}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_the_family_is_measured_by_it_and_more_evidence_never_counts_for_less() {
+        let found = Discoveries::among([0.001, 0.01, 0.2, 0.9].into_iter());
+        assert!((found.rate(0.0001) - 0.0004).abs() < 1e-12);
+        assert!((found.rate(0.012) - 0.024).abs() < 1e-12);
+        let rates: Vec<f64> = (0..=1000).map(|at| found.rate(f64::from(at) / 1000.0)).collect();
+        assert!(rates.is_sorted());
+        assert_eq!(rates[1000], 1.0);
+    }
+
+    #[test]
+    fn without_a_family_nothing_is_corrected() {
+        assert_eq!(Discoveries::among(std::iter::empty()).rate(0.03), 0.03);
+    }
+}

@@ -1,0 +1,102 @@
+//! [`Analysis`] → the places of the program, judged: its rows by op, arguments and module.
+
+use super::family::{Family, Question};
+use super::judgement::{Judgement, Repeats, Thresholds, Work};
+use super::sampler::Sampler;
+use crate::analysis::Analysis;
+use crate::side::PerSide;
+use crate::trace::Nanos;
+use std::cmp::Reverse;
+
+/// One place of the program, judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Name of its rows.
+    pub name: String,
+    /// The innermost `nn.Module` around it, or its class where there are no repeats; empty where
+    /// there is none.
+    pub module: PerSide<String>,
+    /// Positions of its rows; at least one.
+    pub rows: Vec<usize>,
+    /// Sum of their times; adds up to the account over all sites.
+    pub time: PerSide<Nanos>,
+    /// Whether both sides did the same.
+    pub work: Work,
+    /// What was judged.
+    pub question: Question,
+    /// The verdict and its evidence.
+    pub judgement: Judgement,
+}
+
+impl Site {
+    /// Position of its first row.
+    pub fn first_row(&self) -> usize {
+        self.rows[0]
+    }
+}
+
+/// The verdicts on a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdicts {
+    /// What the repeats are.
+    pub repeats: Repeats,
+    /// Steps of each side.
+    pub steps: PerSide<usize>,
+    /// The least difference per repeat that a reader is told of.
+    pub least: Nanos,
+    /// The scale of the evidence, for whatever else is to be judged.
+    pub family: Family,
+    /// All accounted time.
+    pub total: Judgement,
+    /// All sites: largest difference first.
+    pub sites: Vec<Site>,
+    /// The work of the site of each row.
+    pub(super) works: Vec<Work>,
+}
+
+impl Verdicts {
+    /// The sites that changed, as far as the repeats support it, by enough to be told; largest
+    /// difference first.
+    pub fn changes(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter().filter(|site| {
+            let PerSide { baseline, candidate } = site.judgement.mean_us;
+            let is_told = (candidate - baseline).abs() >= self.least.as_micros();
+            site.judgement.verdict.is_change() && is_told
+        })
+    }
+
+    /// The sites where the sides did not do the same work, whatever their times; largest difference
+    /// first. That needs no repeats to be known.
+    pub fn other_work(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter().filter(|site| site.work != Work::Same)
+    }
+}
+
+impl Analysis {
+    /// The verdicts with the thresholds of the analysis.
+    pub fn judged(&self) -> &Verdicts {
+        self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
+    }
+
+    /// Judges the total and each site.
+    pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
+        let sampler = Sampler::new(self);
+        let drafts = sampler.drafts();
+        let mut works = vec![Work::Same; self.rows().len()];
+        for draft in &drafts {
+            draft.rows.iter().for_each(|&row| works[row] = draft.work);
+        }
+        let family = Family::of(drafts.iter().map(|draft| &draft.question));
+        let mut sites: Vec<Site> =
+            drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
+        sites.sort_by_key(|site| {
+            let difference = site.time.candidate - site.time.baseline;
+            (Reverse(difference.abs()), site.first_row())
+        });
+        let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
+        let total = family.judge(&sampler.question(&all, &works), thresholds);
+        let steps = sampler.steps.map(|steps| steps.len());
+        let least = thresholds.least(total.mean_us);
+        Verdicts { repeats: sampler.repeats(), steps, least, family, total, sites, works }
+    }
+}

@@ -1,0 +1,37 @@
+//! A signal that ends the process → nothing half-written is left, and the process ends of it.
+
+use tracetree::report::Unfinished;
+
+/// Removes what is unfinished when the process is interrupted (Ctrl-C), told to end, or loses its
+/// terminal.
+#[cfg(unix)]
+pub(super) fn watch(unfinished: Unfinished) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
+
+    // A signal that is ignored (by nohup) stays ignored.
+    let ignored = ignored_signals();
+    let wanted =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| ignored >> (signal - 1) & 1 == 0);
+    // Without a handler the default one ends the process, and the next run cleans up.
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            unfinished.remove();
+            let _ = emulate_default_handler(signal);
+        }
+    });
+}
+
+/// The signals that this process was started to ignore, a bit for each; none where the system does
+/// not tell.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Elsewhere the next run cleans up.
+#[cfg(not(unix))]
+pub(super) fn watch(_: Unfinished) {}

@@ -1,0 +1,144 @@
+//! The kernels of one kind of collective on several ranks → which of them are one collective.
+//!
+//! 1. Sequence numbers, where every kernel has one of its own.
+//! 2. The order, where every rank has as many.
+//! 3. The ends, which a collective has in common. Clocks of two ranks may differ by a constant, so that
+//!    the offset is taken at which most ends fall together. A collective that one rank lacks is left
+//!    out, and shifts no later one:
+//!
+//! ```text
+//! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
+//! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three ends together, b is left out
+//! ```
+
+use super::collectives::Kernel;
+use crate::trace::Nanos;
+use std::collections::BTreeMap;
+
+/// Offsets are tried between this many first kernels of two ranks.
+const FIRST: usize = 8;
+
+/// Ends this much apart are no longer together, as a share of the distance to the next one: a third.
+const APART: i64 = 3;
+
+/// The collectives that all of these ranks have: rank and kernel.
+pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+    if let Some(found) = by_sequence(ranks) {
+        return found;
+    }
+    let lengths = || ranks.iter().map(|(_, kernels)| kernels.len());
+    if lengths().min() == lengths().max() {
+        return by_order(ranks);
+    }
+    by_end(ranks)
+}
+
+fn by_sequence(ranks: &[(usize, &[Kernel])]) -> Option<Vec<Vec<(usize, Kernel)>>> {
+    let mut found: BTreeMap<i64, Vec<(usize, Kernel)>> = BTreeMap::new();
+    for &(rank, kernels) in ranks {
+        for &kernel in kernels {
+            let of_number = found.entry(kernel.sequence?).or_default();
+            // Several kernels of one number do not tell which is which.
+            if of_number.iter().any(|&(other, _)| other == rank) {
+                return None;
+            }
+            of_number.push((rank, kernel));
+        }
+    }
+    Some(found.into_values().filter(|members| members.len() == ranks.len()).collect())
+}
+
+fn by_order(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+    let count = ranks.first().map_or(0, |(_, kernels)| kernels.len());
+    let nth = |at: usize| ranks.iter().map(|&(rank, kernels)| (rank, kernels[at])).collect();
+    (0..count).map(nth).collect()
+}
+
+/// The rank with most kernels is the one that the others are set against.
+fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+    let Some(&(_, reference)) =
+        ranks.iter().max_by_key(|(rank, kernels)| (kernels.len(), std::cmp::Reverse(*rank)))
+    else {
+        return Vec::new();
+    };
+    let together: Vec<Vec<Option<usize>>> =
+        ranks.iter().map(|(_, kernels)| partners(reference, kernels)).collect();
+    (0..reference.len())
+        .filter_map(|at| {
+            let members = ranks.iter().zip(&together);
+            members.map(|(&(rank, kernels), of)| Some((rank, kernels[of[at]?]))).collect()
+        })
+        .collect()
+}
+
+/// For each kernel of the reference the one of a rank that ends with it.
+fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
+    let candidates = reference
+        .iter()
+        .take(FIRST)
+        .flat_map(|one| kernels.iter().take(FIRST).map(|other| one.end - other.end));
+    let found = candidates.map(|offset| at_offset(reference, kernels, offset));
+    let rank = |(partners, distance): &(Vec<Option<usize>>, i64)| {
+        (partners.iter().flatten().count(), std::cmp::Reverse(*distance))
+    };
+    let best = found.reduce(|best, next| if rank(&next) > rank(&best) { next } else { best });
+    best.map_or_else(|| vec![None; reference.len()], |(partners, _)| partners)
+}
+
+/// The kernels that end together at this offset, and how far apart they end in sum.
+fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Option<usize>>, i64) {
+    let mut partners = vec![None; reference.len()];
+    let (mut distance, mut from) = (0, 0);
+    for (at, kernel) in kernels.iter().enumerate() {
+        let end = kernel.end + offset;
+        let apart = |one: &usize| (reference[*one].end - end).0.abs();
+        // Kernels of one kind in one group end in the order in which they start.
+        let behind = from + reference[from..].partition_point(|one| one.end < end);
+        let around = behind.saturating_sub(1).max(from)..(behind + 1).min(reference.len());
+        let Some(nearest) = around.min_by_key(apart) else { break };
+        if apart(&nearest) <= reach(reference, nearest) {
+            partners[nearest] = Some(at);
+            distance += apart(&nearest);
+            from = nearest + 1;
+        }
+    }
+    (partners, distance)
+}
+
+/// How far from a kernel's end another one is still together with it.
+fn reach(reference: &[Kernel], at: usize) -> i64 {
+    let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
+    let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);
+    let nearest = before.into_iter().chain(behind).map(|gap| gap.0.abs()).min();
+    nearest.unwrap_or(i64::MAX) / APART
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernels(ends: &[i64]) -> Vec<Kernel> {
+        let kernel = |(position, &end): (usize, &i64)| Kernel {
+            position,
+            sequence: None,
+            end: Nanos(end),
+            duration: Nanos(1),
+        };
+        ends.iter().enumerate().map(kernel).collect()
+    }
+
+    #[test]
+    fn a_missing_collective_shifts_no_later_one_even_between_two_clocks() {
+        let (one, two) = (kernels(&[100, 230, 300, 470, 600]), kernels(&[5100, 5301, 5471, 5600]));
+        let found = matched(&[(0, &one), (1, &two)]);
+        let positions: Vec<Vec<usize>> =
+            found.iter().map(|c| c.iter().map(|(_, kernel)| kernel.position).collect()).collect();
+        assert_eq!(positions, [[0, 0], [2, 1], [3, 2], [4, 3]]);
+    }
+
+    #[test]
+    fn as_many_on_each_rank_are_matched_in_order_whatever_their_ends() {
+        let (one, two) = (kernels(&[100, 200]), kernels(&[100, 900]));
+        assert_eq!(matched(&[(0, &one), (1, &two)]).len(), 2);
+    }
+}

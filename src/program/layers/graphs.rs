@@ -1,0 +1,179 @@
+//! [`CallTree`] → the layers of its graph replays, in which no module is called any more.
+//!
+//! A replay is one graph launch; or, where an engine captures the parts between its attention calls
+//! one by one (piecewise), all graph launches of one step with what was launched between them:
+//!
+//! ```text
+//! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
+//! ```
+
+use super::periods::parts;
+use super::stacks::Found;
+use super::{Layer, Stack, StackKind};
+use crate::program::{StepId, Steps};
+use crate::trace::{TextId, ThreadId};
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Fewer graphs in a step are no pieces of a larger one.
+const FEWEST_PIECES: usize = 3;
+
+/// From the first layered event to the last, for each launch of a replay.
+pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
+
+/// A stack for each part of each distinct sequence of kernels that is replayed, by first launch; and
+/// how far the layers of each replay reach.
+pub(super) fn of_graphs(
+    tree: &CallTree,
+    steps: &Steps,
+    modules: &[Found],
+) -> (Vec<Found>, Reaches) {
+    let mut known = Known::default();
+    let mut reaches = Reaches::default();
+    let mut pieces: Pieces = Vec::new();
+    let covered = covered(tree, modules);
+    for launch in tree.calls().filter(|&call| is_graph_launch(tree, call)) {
+        if covered[launch.index()] {
+            continue;
+        }
+        let replay = Replay { launches: vec![launch], events: tree.children(launch).collect() };
+        if !known.add(tree, &replay, &mut reaches) {
+            add_piece(tree, steps, launch, &mut pieces);
+        }
+    }
+    for (_, launches) in pieces.iter().filter(|(_, launches)| launches.len() >= FEWEST_PIECES) {
+        known.add(tree, &Replay::of_pieces(tree, launches), &mut reaches);
+    }
+    (known.found, reaches)
+}
+
+/// The graph launches of each step and thread that hold no layers alone.
+type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
+
+/// Outside of steps nothing tells where one pass over the model ends and the next one begins.
+fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
+    let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
+    let key = (step, tree.trace().thread_of(event));
+    match pieces.last_mut().filter(|(last, _)| *last == key) {
+        Some((_, launches)) => launches.push(launch),
+        None => pieces.push((key, vec![launch])),
+    }
+}
+
+/// Whether each call stands in a layer of modules.
+fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
+    let mut covered = vec![false; tree.len()];
+    let mut end = 0;
+    let mut members: Vec<CallId> =
+        modules.iter().flat_map(|found| &found.members).map(|&(_, member)| member).collect();
+    members.sort_unstable();
+    for member in members {
+        let reach = member.index() + tree.size(member);
+        covered[member.index().max(end)..reach.max(end)].fill(true);
+        end = end.max(reach);
+    }
+    covered
+}
+
+/// GPU events that one pass over a captured model launched, in order.
+struct Replay {
+    launches: Vec<CallId>,
+    events: Vec<CallId>,
+}
+
+impl Replay {
+    /// All from the first graph launch to the last, with what was launched between them.
+    fn of_pieces(tree: &CallTree, graphs: &[CallId]) -> Replay {
+        let last = graphs[graphs.len() - 1];
+        let range = graphs[0].index()..last.index() + tree.size(last);
+        let calls = || range.clone().map(|at| CallId(at as u32));
+        let launches = calls().filter(|&call| tree.kind(call) == CallKind::Runtime);
+        let events = calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
+        Replay { launches: launches.collect(), events: events.collect() }
+    }
+}
+
+/// Layers take at least one part in this many of a replay's time: three small products behind each other
+/// in a large graph are not what the model consists of.
+const REPLAY_SHARE: i64 = 4;
+
+impl Replay {
+    /// Whether the layers take a fair share of the time.
+    fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
+        let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
+        let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
+        layered.sum::<i64>() * REPLAY_SHARE >= time(&self.events)
+    }
+}
+
+/// The sequences that were seen, with the stacks of each.
+#[derive(Default)]
+struct Known {
+    of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,
+    found: Vec<Found>,
+}
+
+/// A part of a sequence: the position of its stack, and its layers.
+type KnownPart = (usize, Vec<Range<usize>>);
+
+impl Known {
+    /// Adds a replay to the stacks of its sequence; whether it has any.
+    fn add(&mut self, tree: &CallTree, replay: &Replay, reaches: &mut Reaches) -> bool {
+        let event = |&call: &CallId| tree.event(call).expect("a GPU event");
+        let names: Vec<TextId> =
+            replay.events.iter().map(|call| tree.trace().name_id(event(call))).collect();
+        let found = &mut self.found;
+        let parts = self.of_sequences.entry(names).or_insert_with_key(|names| {
+            let parts = parts(&numbered(names));
+            let number = |layers: Vec<Range<usize>>| {
+                found.push(Found::graph(found.len(), layers.len()));
+                (found.len() - 1, layers)
+            };
+            match replay.is_mostly(tree, &parts) {
+                true => parts.into_iter().map(number).collect(),
+                false => Vec::new(),
+            }
+        });
+        for (stack, layers) in parts.iter() {
+            for (layer, range) in layers.iter().enumerate() {
+                let members = replay.events[range.clone()].iter();
+                found[*stack].members.extend(members.map(|&event| (layer as u32, event)));
+            }
+        }
+        let first = parts.first().and_then(|(_, layers)| layers.first());
+        let last = parts.last().and_then(|(_, layers)| layers.last());
+        let (Some(first), Some(last)) = (first, last) else { return false };
+        let reach = (replay.events[first.start], replay.events[last.end - 1]);
+        reaches.extend(replay.launches.iter().map(|&launch| (launch, reach)));
+        true
+    }
+}
+
+impl Found {
+    fn graph(number: usize, layers: usize) -> Found {
+        let layer = |at: usize| Layer { instance: format!("graph_{number}.{at}") };
+        let class = format!("graph_{number}");
+        let layers = (0..layers).map(layer).collect();
+        Found { stack: Stack { kind: StackKind::Graph, class, layers }, members: Vec::new() }
+    }
+}
+
+/// Whether a call is the launch of a captured graph.
+fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
+    tree.kind(call) == CallKind::Runtime
+        && tree.is_gpu_path(call)
+        && tree.name(call).contains("GraphLaunch")
+}
+
+/// Equal names get equal numbers.
+fn numbered(names: &[TextId]) -> Vec<u32> {
+    let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
+    names
+        .iter()
+        .map(|&name| {
+            let next = numbers.len() as u32;
+            *numbers.entry(name).or_insert(next)
+        })
+        .collect()
+}

@@ -1,0 +1,125 @@
+//! A sequence of kernels → its runs: parts that follow themselves, kernel for kernel.
+//!
+//! At the right distance a run looks like itself, so that each distance that two equal kernels have
+//! often is tried, in one pass over the sequence:
+//!
+//! ```text
+//! x a b c d a b c d a b c d y      distance 4: eight kernels in a row are equal to the fourth one
+//!   └─────┘ = = = = = = = =        behind them, so that three layers of four kernels begin at a
+//! ```
+//! The run that covers most is taken first, then what stands before and behind it is searched.
+
+use super::periods::{FEWEST_KERNELS, FEWEST_LAYERS, Part};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// Distances that are tried for one part of the sequence.
+const DISTANCES: usize = 24;
+
+/// How many of the equal kernels before it a kernel is set against: a layer may hold several.
+const FOLLOWERS: usize = 6;
+
+/// So many names are in a layer at least: `a b a b` is no layer of four kernels.
+const FEWEST_NAMES: usize = 3;
+
+/// The runs of a sequence, in order.
+pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
+    let mut found: Vec<Run> = Vec::new();
+    let mut open: Vec<Range<usize>> = std::iter::once(0..kernels.len()).collect();
+    while let Some(range) = open.pop() {
+        if range.len() < FEWEST_KERNELS * FEWEST_LAYERS {
+            continue;
+        }
+        if let Some(run) = longest(kernels, &range) {
+            open.extend([range.start..run.start, run.end()..range.end]);
+            found.push(run);
+        }
+    }
+    found.sort_unstable_by_key(|run| run.start);
+    found.iter().map(Run::layers).collect()
+}
+
+/// Layers of equal length behind each other.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    start: usize,
+    period: usize,
+    layers: usize,
+}
+
+impl Run {
+    fn end(&self) -> usize {
+        self.start + self.period * self.layers
+    }
+
+    fn layers(&self) -> Part {
+        let layer = |at: usize| self.start + at * self.period;
+        (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
+    }
+
+    /// Most kernels; of those the shorter period, then the earlier start.
+    fn is_better(&self, than: &Run) -> bool {
+        let rank = |run: &Run| {
+            (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))
+        };
+        rank(self) > rank(than)
+    }
+}
+
+/// The run that covers most of a range.
+fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
+    let periods = distances(&kernels[range.clone()]).into_iter();
+    let runs = periods.flat_map(|period| at_distance(kernels, range, period));
+    runs.reduce(|best, run| if run.is_better(&best) { run } else { best })
+}
+
+/// The distances between equal kernels that occur most.
+fn distances(kernels: &[u32]) -> Vec<usize> {
+    let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
+    for (at, &kernel) in kernels.iter().enumerate() {
+        let before = positions.entry(kernel).or_default();
+        for &other in before.iter().rev().take(FOLLOWERS) {
+            *counts.entry(at - other).or_default() += 1;
+        }
+        before.push(at);
+    }
+    let mut ranked: Vec<(usize, usize)> =
+        counts.into_iter().filter(|&(distance, _)| distance >= FEWEST_KERNELS).collect();
+    ranked.sort_unstable_by_key(|&(distance, count)| (std::cmp::Reverse(count), distance));
+    ranked.truncate(DISTANCES);
+    ranked.into_iter().map(|(distance, _)| distance).collect()
+}
+
+/// The runs of one period in a range.
+fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut start = range.start;
+    for at in range.clone() {
+        if at + period < range.end && kernels[at] == kernels[at + period] {
+            continue;
+        }
+        let layers = (at - start) / period + 1;
+        if layers >= FEWEST_LAYERS && is_one_layer(&kernels[start..start + period]) {
+            runs.push(Run { start, period, layers });
+        }
+        start = at + 1;
+    }
+    runs
+}
+
+/// Whether a period is one layer, not several equal ones, and has more than a few names.
+fn is_one_layer(kernels: &[u32]) -> bool {
+    let mut names = kernels.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names.len() >= FEWEST_NAMES && !is_made_of_equals(kernels)
+}
+
+/// Whether a shorter period fills this one.
+fn is_made_of_equals(kernels: &[u32]) -> bool {
+    let length = kernels.len();
+    (1..=length / 2)
+        .filter(|part| length.is_multiple_of(*part))
+        .any(|part| kernels.iter().zip(&kernels[part..]).all(|(a, b)| a == b))
+}

@@ -1,0 +1,312 @@
+//! The names of modules, ops and kernels → the signs of an architecture, and which one they tell.
+
+use super::{Architecture, Found};
+use crate::program::Words;
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::collections::BTreeMap;
+
+/// Fewer calls that show a sign are little evidence.
+const FEW_CALLS: usize = 3;
+
+/// How many names an evidence lists.
+const LISTED: usize = 3;
+
+/// Something that a network does, and the words that tell it in names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Lookup,
+    Denoising,
+    Scan,
+    Experts,
+    Attention,
+    Causal,
+    Encoder,
+    Convolution,
+    Recurrence,
+}
+
+/// Which words in names of modules and ops, and of kernels, show a sign.
+const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
+    (
+        Sign::Lookup,
+        &[
+            "EmbeddingBag",
+            "EmbeddingBagCollection",
+            "split_embedding",
+            "fbgemm",
+            "DLRM",
+            "SparseArch",
+        ],
+        &["split_embedding", "EmbeddingBag", "dense_embedding_codegen"],
+    ),
+    (
+        Sign::Denoising,
+        &[
+            "UNet",
+            "UNet2DConditionModel",
+            "Transformer2DModel",
+            "Transformer3DModel",
+            "FluxTransformer",
+            "FluxTransformerBlock",
+            "DiT",
+            "DiTBlock",
+            "AutoencoderKL",
+            "MMDiT",
+            "JointTransformerBlock",
+            "WanTransformer3DModel",
+            "HunyuanVideo",
+            "diffusers",
+            "xfuser",
+            "Diffusion",
+        ],
+        &[],
+    ),
+    (
+        Sign::Scan,
+        &[
+            "Mamba",
+            "mamba",
+            "selective_scan",
+            "gated_delta_rule",
+            "gdn_attention",
+            "RWKV",
+            "causal_conv1d",
+            "ssm",
+        ],
+        &[
+            "selective_scan",
+            "chunk_scan",
+            "chunk_state",
+            "gated_delta_rule",
+            "causal_conv1d",
+            "wkv",
+            "state_passing",
+            "selective_state_update",
+        ],
+    ),
+    (
+        Sign::Experts,
+        &[
+            "MoE",
+            "Moe",
+            "moe",
+            "moe_forward",
+            "Experts",
+            "fused_experts",
+            "FusedMoE",
+            "topk_softmax",
+        ],
+        &[
+            "fused_moe",
+            "moe",
+            "fmoe",
+            "matmul_ogs",
+            "topkGatingSoftmax",
+            "expert",
+            "grouped_topk",
+            "routing",
+        ],
+    ),
+    (
+        Sign::Attention,
+        &["attention", "Attention", "sdpa", "flash_attn", "fmha"],
+        &["attention", "attn", "fmha", "flash", "mha", "mla"],
+    ),
+    (
+        Sign::Causal,
+        &[
+            "CausalLM",
+            "GPT",
+            "Llama",
+            "Qwen",
+            "Mistral",
+            "Decoder",
+            "DecoderLayer",
+            "kv_cache",
+            "reshape_and_cache",
+            "rotary_embedding",
+            "RotaryEmbedding",
+            "LogitsProcessor",
+            "vllm",
+            "sgl_kernel",
+            "GPT2",
+            "OPT",
+        ],
+        &[
+            "reshape_and_cache",
+            "kv_cache",
+            "kvcache",
+            "paged_attention",
+            "rotary_embedding",
+            "unified_attention",
+            "PagedKv",
+            "paged_kv",
+            "BatchDecodeWithPagedKVCache",
+            "store_kvcache",
+        ],
+    ),
+    (
+        Sign::Encoder,
+        &[
+            "Encoder",
+            "EncoderLayer",
+            "Bert",
+            "ViT",
+            "Roberta",
+            "CLIP",
+            "Timesformer",
+            "TimesformerLayer",
+            "Swin",
+            "BertLayer",
+        ],
+        &[],
+    ),
+    (
+        Sign::Convolution,
+        &["convolution", "Conv2d", "Conv1d", "Conv3d", "cudnn_convolution", "miopen_convolution"],
+        &[
+            "conv",
+            "convolve",
+            "fprop",
+            "dgrad",
+            "wgrad",
+            "winograd",
+            "implicit_gemm",
+            "igemm",
+            "batched_transpose",
+        ],
+    ),
+    (Sign::Recurrence, &["LSTM", "GRU", "lstm", "gru", "RNN"], &["lstm", "gru", "RNN"]),
+];
+
+/// The names that show a sign, with their counts.
+#[derive(Debug, Default)]
+struct Shown {
+    names: BTreeMap<String, usize>,
+    calls: usize,
+    /// Whether modules or ops show it, not kernels alone.
+    above_kernels: bool,
+}
+
+/// All signs of a tree.
+pub(super) struct Signs {
+    shown: BTreeMap<Sign, Shown>,
+}
+
+impl Signs {
+    pub(super) fn of(tree: &CallTree) -> Signs {
+        let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        for call in tree.calls() {
+            if let Some((is_kernel, name)) = telling_name(tree, call) {
+                *counts.entry((is_kernel, name)).or_default() += 1;
+            }
+        }
+        let patterns: Vec<(Sign, [Vec<Words>; 2])> = SIGNS
+            .map(|(sign, above, kernels)| {
+                let words = |list: &[&str]| list.iter().map(|text| Words::of(text)).collect();
+                (sign, [words(above), words(kernels)])
+            })
+            .into();
+        let mut signs = Signs { shown: BTreeMap::new() };
+        for ((is_kernel, name), count) in counts {
+            let words = Words::of(name);
+            for (sign, patterns) in &patterns {
+                if patterns[usize::from(is_kernel)].iter().any(|pattern| words.contain(pattern)) {
+                    signs.show(*sign, is_kernel, name, count);
+                }
+            }
+        }
+        signs
+    }
+
+    fn show(&mut self, sign: Sign, is_kernel: bool, name: &str, count: usize) {
+        let shown = self.shown.entry(sign).or_default();
+        shown.calls += count;
+        shown.above_kernels |= !is_kernel;
+        *shown.names.entry(name.to_owned()).or_default() += count;
+    }
+
+    fn has(&self, sign: Sign) -> bool {
+        self.shown.contains_key(&sign)
+    }
+
+    /// The architecture that the signs tell, the most particular first.
+    pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
+        use Architecture as A;
+        let attention = self.has(Sign::Attention);
+        let (what, signs): (A, &[Sign]) = if self.has(Sign::Lookup) && !attention {
+            (A::Recommender, &[Sign::Lookup])
+        } else if self.has(Sign::Denoising) {
+            (A::Diffusion, &[Sign::Denoising])
+        } else if self.has(Sign::Scan) && attention {
+            (A::Hybrid, &[Sign::Scan, Sign::Attention])
+        } else if self.has(Sign::Scan) {
+            (A::StateSpace, &[Sign::Scan])
+        } else if self.has(Sign::Experts) {
+            (A::MixtureOfExperts, &[Sign::Experts, Sign::Attention])
+        } else if attention && self.has(Sign::Causal) && !self.tells_encoder() {
+            (A::DecoderTransformer, &[Sign::Causal, Sign::Attention])
+        } else if attention && self.has(Sign::Encoder) {
+            (A::EncoderTransformer, &[Sign::Encoder, Sign::Attention])
+        } else if attention {
+            (A::Transformer, &[Sign::Attention])
+        } else if self.has(Sign::Lookup) {
+            (A::Recommender, &[Sign::Lookup])
+        } else if self.has(Sign::Recurrence) {
+            (A::Recurrent, &[Sign::Recurrence])
+        } else if self.has(Sign::Convolution) {
+            (A::Convolutional, &[Sign::Convolution])
+        } else {
+            return None;
+        };
+        Some(self.found(what, signs))
+    }
+
+    /// Encoders may hold a rotary embedding, decoders no encoder's modules.
+    fn tells_encoder(&self) -> bool {
+        let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
+        calls(Sign::Encoder) > calls(Sign::Causal)
+    }
+
+    fn found(&self, what: Architecture, signs: &[Sign]) -> Found<Architecture> {
+        let shown: Vec<&Shown> = signs.iter().filter_map(|sign| self.shown.get(sign)).collect();
+        let first_is_absent = !self.has(signs[0]);
+        let is_thin = first_is_absent
+            || shown.iter().all(|shown| !shown.above_kernels || shown.calls < FEW_CALLS);
+        Found { what, evidence: shown.iter().flat_map(|shown| shown.listed()).collect(), is_thin }
+    }
+}
+
+impl Shown {
+    /// The names with the highest counts.
+    fn listed(&self) -> Vec<String> {
+        let mut names: Vec<(&String, &usize)> = self.names.iter().collect();
+        names.sort_by_key(|&(name, count)| (std::cmp::Reverse(*count), name));
+        let shown = names.into_iter().take(LISTED);
+        shown.map(|(name, count)| format!("{} ({count})", shortened(name))).collect()
+    }
+}
+
+/// Kernel names can be thousands of characters long.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 60;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// The name of a call that may show a sign, and whether it is a kernel's; arguments left out.
+fn telling_name(tree: &CallTree, call: CallId) -> Option<(bool, &str)> {
+    let name = tree.name(call);
+    match tree.kind(call) {
+        CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),
+        CallKind::Op => Some((false, name)),
+        CallKind::Gpu => {
+            let name = name.strip_prefix("void ").unwrap_or(name);
+            let name = name.strip_prefix("(anonymous namespace)::").unwrap_or(name);
+            Some((true, name.split(['<', '(']).next().unwrap_or_default()))
+        }
+        CallKind::Thread | CallKind::Runtime | CallKind::Unlinked => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! The columns that say what was done and how fast, in which several tables end; and `efficiency`: the
+//! ops by the time that could be saved.
+
+use super::table::{Cell, ColumnType, Columns, Table};
+use crate::analysis::{Analysis, Bound, Efficiency, EfficiencyRow};
+use crate::side::{PerSide, Side};
+use std::sync::Arc;
+
+const GFLOPS: (ColumnType, &str) = (ColumnType::Decimal(6), "10⁹");
+const MBYTES: (ColumnType, &str) = (ColumnType::Decimal(6), "10⁶ B");
+const TFLOPS_PER_S: (ColumnType, &str) = (ColumnType::Decimal(4), "10¹²/s");
+const TB_PER_S: (ColumnType, &str) = (ColumnType::Decimal(4), "10¹² B/s");
+const GB_PER_S: (ColumnType, &str) = (ColumnType::Decimal(3), "10⁹ B/s");
+const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
+const PERCENT: (ColumnType, &str) = (ColumnType::Decimal(2), "%");
+const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
+const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
+const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
+const WORD: (ColumnType, &str) = (ColumnType::Word, "");
+
+/// What gives the efficiency of a row.
+type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
+
+/// The figures of both sides; empty where not all of a row's time has a model.
+pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
+    Columns::new()
+        .sides(
+            "gflops_*",
+            GFLOPS,
+            "floating-point operations that it must do; empty unless all of the time has a model \
+             ([efficiency](efficiency.md))",
+            move |_: &Analysis, r: &R, side| of(r)[side].gflops().into(),
+        )
+        .sides(
+            "mbytes_*",
+            MBYTES,
+            "bytes that must move: inputs read once, outputs written once",
+            move |_, r, side| of(r)[side].mbytes().into(),
+        )
+        .sides("tflops_per_s_*", TFLOPS_PER_S, "operations over the time", move |_, r, side| {
+            of(r)[side].tflops_per_s().into()
+        })
+        .sides("tb_per_s_*", TB_PER_S, "bytes over the time", move |_, r, side| {
+            of(r)[side].tb_per_s().into()
+        })
+        .sides(
+            "bound_*",
+            WORD,
+            "what limits it at best: `compute` or `memory`; empty where the device's peaks are not known",
+            move |_, r, side| of(r)[side].bound().map(Bound::label).into(),
+        )
+        .sides(
+            "roofline_pct_*",
+            PERCENT,
+            "least time at the device's peaks over the time",
+            move |_, r, side| of(r)[side].roofline_pct().into(),
+        )
+}
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).table(
+        (
+            name,
+            "op and shapes, where all of its time has a model; most time that could be saved on the \
+             candidate first",
+        ),
+        analysis,
+        |analysis| Box::new(analysis.by_efficiency().into_iter()),
+    )
+}
+
+fn identity() -> Columns<Analysis, EfficiencyRow> {
+    Columns::new()
+        .text(
+            "name",
+            "the row's name; of a row that has a model in part, the op",
+            |_: &Analysis, r: &EfficiencyRow| r.name.as_str().into(),
+        )
+        .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))
+        .sides("input_type_*", TEXT, "`Input type`", |_, r, side| text(&r.types, side))
+        .sides("count_*", WHOLE, "how often it ran", |_, r, side| r.count[side].into())
+        .sides("kernel_time_*", TIME, "sum of the durations of its GPU events", |_, r, side| {
+            r.efficiency[side].time.into()
+        })
+}
+
+fn text(texts: &PerSide<String>, side: Side) -> Cell<'_> {
+    texts[side].as_str().into()
+}
+
+fn savings() -> Columns<Analysis, EfficiencyRow> {
+    Columns::new()
+        .sides(
+            "roofline_us_*",
+            MICROS,
+            "least time at the device's peaks",
+            |_: &Analysis, r: &EfficiencyRow, side| r.efficiency[side].roofline_us().into(),
+        )
+        .sides(
+            "savable_us_*",
+            MICROS,
+            "time that could be saved at most: `kernel_time` − `roofline_us`",
+            |_, r, side| r.efficiency[side].savable_us().into(),
+        )
+        .sides(
+            "flops_per_byte_*",
+            (ColumnType::Decimal(3), "1/B"),
+            "intensity: operations per byte",
+            |_, r, side| r.efficiency[side].intensity().into(),
+        )
+        .sides(
+            "bus_gb_per_s_*",
+            GB_PER_S,
+            "of communication: bus bandwidth, what every rank must send over the time",
+            |_, r, side| r.efficiency[side].bus_gb_per_s().into(),
+        )
+}

@@ -1,0 +1,133 @@
+//! A kernel's or an op's name → whether it names communication with other ranks.
+//!
+//! Collectives are compound names (`all_reduce`, `ncclDevKernel`), written in many ways and with
+//! prefixes and endings of all sorts, so that they are looked for as parts of a name, in lower case
+//! and without its `_`. Template arguments and parameters are left out: they name other kernels.
+
+/// What names of communication kernels hold: libraries, then collectives.
+const OF_KERNELS: [&str; 26] = [
+    "ncclkernel",
+    "nccldev",
+    "ncclsym",
+    "rcclkernel",
+    "rcclgeneric",
+    "msccl",
+    "nvshmem",
+    "rocshmem",
+    "deepep::",
+    "crossdevicereduce",
+    "crossdevicestore",
+    "quickreduce",
+    "multimem",
+    "lamport",
+    "userbuffers",
+    "allreduce",
+    "allgather",
+    "reducescatter",
+    "alltoall",
+    "all2all",
+    "sendrecv",
+    "ringexchange",
+    "::epdispatch",
+    "::epcombine",
+    "a2adispatch",
+    "a2acombine",
+];
+
+/// How Ascend's collectives begin (`hcom_allReduce_`); inside of a name it says nothing.
+const ASCEND: &str = "hcom";
+
+/// What names of ops that communicate hold.
+const OF_OPS: [&str; 16] = [
+    "recordparamcomms",
+    "c10d::",
+    "c10dfunctional",
+    "nccl:",
+    "symmmem::",
+    "allreduce",
+    "allgather",
+    "reducescatter",
+    "alltoall",
+    "all2all",
+    "sendrecv",
+    "multimem",
+    "customar::",
+    "deepep::",
+    "dispatchcombine",
+    "quickreduce",
+];
+
+/// Ops that lay data out for a collective, or take it apart again, are copies (FSDP's
+/// `all_gather_copy_in`).
+const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
+
+/// Whether a kernel of this name communicates with other ranks.
+pub(crate) fn is_communication_kernel(name: &str) -> bool {
+    let name = squeezed(without_return_type(name));
+    name.starts_with(ASCEND) || OF_KERNELS.iter().any(|part| name.contains(part))
+}
+
+/// Whether an op of this name communicates with other ranks.
+pub(crate) fn is_communication_op(name: &str) -> bool {
+    let name = squeezed(name);
+    OF_OPS.iter().any(|part| name.contains(part))
+        && !LAYS_OUT.iter().any(|part| name.contains(part))
+}
+
+/// `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)` begins its parameters at the
+/// second bracket only.
+fn without_return_type(name: &str) -> &str {
+    let rest = name.strip_prefix("void ").unwrap_or(name);
+    ["(anonymous namespace)::", "<unnamed>::"]
+        .iter()
+        .find_map(|space| rest.strip_prefix(space))
+        .unwrap_or(rest)
+}
+
+/// The name in lower case, up to its template arguments and parameters, without `_`.
+fn squeezed(name: &str) -> String {
+    let end = name.find(['<', '(']).unwrap_or(name.len());
+    name[..end].chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_known_behind_its_return_type_and_anonymous_namespace() {
+        for name in [
+            "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
+            "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)",
+            "ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs)",
+            "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(int*)",
+            "_ZN5aiter26reduce_scatter_cross_device_storeIDF16b",
+            "void deep_ep::internode_ll::dispatch<true, 3, 10, 7168>(void*)",
+            "mscclKernel_Sum_half_Simple_false(ncclDevComm*)",
+            "hcom_broadcast__673_0_1",
+        ] {
+            assert!(is_communication_kernel(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn words_in_template_arguments_and_ordinary_reductions_are_no_communication() {
+        for name in [
+            "void at::native::reduce_kernel<512, 1, all_reduce>(int)",
+            "void at::native::vectorized_gather_kernel<16, long>(char*)",
+            "void at::native::_scatter_gather_elementwise_kernel<128, 4>(int)",
+            "Cijk_Alik_Bljk_BBS_BH",
+            "void batch_compute_step_dispatch(int)",
+        ] {
+            assert!(!is_communication_kernel(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_op_that_lays_data_out_for_a_collective_is_none() {
+        assert!(is_communication_op("c10d::allreduce_") && is_communication_op("nccl:all_reduce"));
+        assert!(is_communication_op("symm_mem::multimem_all_reduce_"));
+        assert!(!is_communication_op("fsdp::all_gather_copy_in"));
+        assert!(!is_communication_op("aten::all") && !is_communication_op("aten::gather"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Tokens, one after the other → whether they follow each other as JSON wants.
+//!
+//! The walker over the events is lenient: it reads on wherever it can tell what was meant. This is
+//! the other voice, which says whether there was anything to be lenient about.
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    OpenObject,
+    OpenList,
+    CloseObject,
+    CloseList,
+    Comma,
+    Colon,
+    Text,
+    /// A number, `true`, `false` or `null`.
+    Scalar,
+}
+
+/// What may stand next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expects {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    Colon,
+    CommaOrEnd,
+}
+
+/// Values nest at most this deep here; what is deeper is refused before.
+const MAX_DEPTH: usize = 1024;
+
+/// A value that is being checked.
+#[derive(Debug, Clone)]
+pub(super) struct Grammar {
+    /// A bit for each open value: whether it is an object.
+    objects: [u64; MAX_DEPTH / 64],
+    depth: usize,
+    expects: Expects,
+}
+
+impl Grammar {
+    /// Before any token.
+    pub(super) fn new() -> Self {
+        Grammar { objects: [0; MAX_DEPTH / 64], depth: 0, expects: Expects::Value }
+    }
+
+    /// Whether the token may stand here. After the first that may not, the answers mean nothing.
+    pub(super) fn allows(&mut self, token: Token) -> bool {
+        use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
+        let expects = self.expects;
+        let is_value = matches!(expects, Value | ValueOrEnd);
+        let may_open = is_value && self.depth < MAX_DEPTH;
+        let is_behind_value = expects == CommaOrEnd && self.depth > 0;
+        let next = match token {
+            Token::OpenObject if may_open => self.open(1),
+            Token::OpenList if may_open => self.open(0),
+            Token::Text | Token::Scalar if is_value => CommaOrEnd,
+            Token::Text if matches!(expects, Key | KeyOrEnd) => Colon,
+            Token::Colon if expects == Colon => Value,
+            Token::Comma if is_behind_value && self.is_in_object() => Key,
+            Token::Comma if is_behind_value => Value,
+            Token::CloseObject if expects == KeyOrEnd => self.close(),
+            Token::CloseList if expects == ValueOrEnd => self.close(),
+            Token::CloseObject if is_behind_value && self.is_in_object() => self.close(),
+            Token::CloseList if is_behind_value && !self.is_in_object() => self.close(),
+            Token::OpenObject
+            | Token::OpenList
+            | Token::CloseObject
+            | Token::CloseList
+            | Token::Comma
+            | Token::Colon
+            | Token::Text
+            | Token::Scalar => return false,
+        };
+        self.expects = next;
+        true
+    }
+
+    /// Whether one whole value was seen.
+    pub(super) fn is_complete(&self) -> bool {
+        self.depth == 0 && self.expects == Expects::CommaOrEnd
+    }
+
+    fn is_in_object(&self) -> bool {
+        let innermost = self.depth - 1;
+        self.objects[innermost / 64] >> (innermost % 64) & 1 == 1
+    }
+
+    fn open(&mut self, is_object: u64) -> Expects {
+        let bit = self.depth % 64;
+        let word = &mut self.objects[self.depth / 64];
+        *word = *word & !(1 << bit) | is_object << bit;
+        self.depth += 1;
+        if is_object == 1 { Expects::KeyOrEnd } else { Expects::ValueOrEnd }
+    }
+
+    fn close(&mut self) -> Expects {
+        self.depth -= 1;
+        Expects::CommaOrEnd
+    }
+}
+
+/// Whether a scalar is a number, `true`, `false` or `null` of JSON.
+pub(super) fn is_scalar(text: &[u8]) -> bool {
+    matches!(text, b"true" | b"false" | b"null") || is_number(text)
+}
+
+/// Whether the text is a number of JSON: `020`, `20.`, `.5`, `+1` and `0x14` are none.
+fn is_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, rest) = digits(text);
+    if whole.is_empty() || (whole.len() > 1 && whole[0] == b'0') {
+        return false;
+    }
+    let rest = match rest {
+        [b'.', rest @ ..] => match digits(rest) {
+            ([], _) => return false,
+            (_, rest) => rest,
+        },
+        _ => rest,
+    };
+    match rest {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', power @ ..] | [b'e' | b'E', power @ ..] => {
+            matches!(digits(power), ([_, ..], []))
+        }
+        _ => false,
+    }
+}
+
+/// The digits at the beginning, and what follows them.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_json() {
+        for good in ["0", "-1", "20", "1.5", "0.25", "1e5", "1E-05", "-0.0e+1"] {
+            assert!(is_number(good.as_bytes()), "{good}");
+        }
+        for bad in ["", "-", "020", "20.", ".5", "+1", "0x14", "20x", "1e", "1.e5", "1.2.3", "NaN"]
+        {
+            assert!(!is_number(bad.as_bytes()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Reports that are interrupted, fail, or follow another one: what is left of them.
+#![cfg(all(unix, feature = "cli"))]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
+
+fn tracetree(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    tracetree(arguments).output().expect("the program runs")
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect()
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Starts a comparison and sends it a signal as soon as it writes; whether it was still writing.
+fn interrupted(home: &Path, signal: &str) -> Option<i32> {
+    let target = home.join("report");
+    let mut child =
+        tracetree(&["diff", CNN, CNN, "-q", "-o", &target.to_string_lossy(), "--emit", "all"])
+            .spawn()
+            .expect("the program starts");
+    while child.try_wait().expect("a child").is_none() {
+        if names(home).iter().any(|name| name.ends_with(".partial")) {
+            let pid = child.id().to_string();
+            Command::new("kill").args([signal, &pid]).status().expect("kill runs");
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.wait().expect("a status").signal()
+}
+
+#[test]
+fn a_signal_ends_the_program_and_leaves_nothing_half_written() {
+    for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+        let was_hit = (0..20).any(|_| {
+            let home = tempfile::tempdir().expect("a folder");
+            let ended_by = interrupted(home.path(), signal);
+            let left = names(home.path());
+            assert!(left.iter().all(|name| name == "report"), "{signal} left {left:?}");
+            assert!(ended_by.is_none_or(|ended_by| ended_by == number));
+            ended_by.is_some()
+        });
+        assert!(was_hit, "no run was interrupted by {signal}");
+    }
+}
+
+#[test]
+fn a_report_over_another_leaves_no_file_of_the_old_one_and_all_of_others() {
+    let home = tempfile::tempdir().expect("a folder");
+    let target = home.path().join("report");
+    let write = |emit: &str| {
+        let output =
+            run(&["diff", CNN, CNN, "-q", "-o", &target.to_string_lossy(), "--emit", emit]);
+        assert!(output.status.success(), "{}", error(&output));
+    };
+    write("html,svg");
+    assert!(target.join("report.html").is_file() && target.join("folded.txt").is_file());
+    fs::write(target.join("notes.txt"), "mine").expect("written");
+    write("md");
+    let left = names(&target);
+    for gone in ["report.html", "folded.txt", "flamegraph.svg"] {
+        assert!(!left.contains(gone), "{gone} is left of the old report");
+    }
+    assert!(left.contains("report.md") && left.contains("notes.txt"), "{left:?}");
+}
+
+#[test]
+fn a_page_in_a_folder_without_a_report_stays() {
+    let home = tempfile::tempdir().expect("a folder");
+    fs::write(home.path().join("report.html"), "mine").expect("written");
+    let target = home.path().to_string_lossy().into_owned();
+    assert!(run(&["diff", CNN, CNN, "-q", "-o", &target, "--emit", "none"]).status.success());
+    assert_eq!(fs::read_to_string(home.path().join("report.html")).expect("the page"), "mine");
+}
+
+#[test]
+fn a_link_to_nothing_is_named_as_one() {
+    let home = tempfile::tempdir().expect("a folder");
+    let link = home.path().join("report");
+    symlink(home.path().join("gone"), &link).expect("a link");
+    let output = run(&["diff", CNN, CNN, "-q", "-o", &link.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(error(&output).contains("the output is a link to nothing"), "{}", error(&output));
+}
+
+#[test]
+fn a_full_device_is_an_error_of_every_command_and_of_help() {
+    for arguments in [&["--help"][..], &["info", CNN], &["tree", CNN], &["man"], &["--version"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let Ok(full) = full else { return };
+        let output = tracetree(arguments).stdout(full).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", error(&output));
+        assert!(error(&output).contains("standard output"), "{arguments:?}: {}", error(&output));
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_of_any_command_nor_of_help() {
+    for arguments in
+        [&["--help"][..], &["info", CNN], &["tree", CNN], &["man"], &["diff", "--help"]]
+    {
+        let mut child = tracetree(arguments).spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let status = child.wait().expect("a status");
+        assert_eq!(status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn info_reads_a_pipe() {
+    let shell = format!("cat {CNN} | {} info /dev/stdin", env!("CARGO_BIN_EXE_tracetree"));
+    let output = Command::new("sh")
+        .args(["-c", &shell])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("a shell");
+    assert!(output.status.success(), "{}", error(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("/dev/stdin"));
+}
+
+#[test]
+fn info_leaves_a_whole_line_when_it_fails() {
+    let home = tempfile::tempdir().expect("a folder");
+    let path = home.path().join("cut.json");
+    fs::write(&path, "{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\", \"ts\"")
+        .expect("written");
+    let output = run(&["info", "--strict", &path.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.ends_with(b"\n"), "{}", String::from_utf8_lossy(&output.stdout));
+}

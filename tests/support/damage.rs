@@ -1,0 +1,408 @@
+//! A sound trace, damaged in a way that a seed decides → whether reading it lost anything in silence.
+//!
+//! The damage is done to the bytes, so it is known which elements of `traceEvents` it did not touch.
+//! Those must be in the trace, or the trace must say that events are lost. Whether a damaged text is
+//! still JSON, and how many elements it has then, serde_json says.
+
+use super::splitmix::SplitMix;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tracetree::trace::{Nanos, ReadOptions, Trace};
+
+/// What tells one event from another: name, start and duration.
+type Key = (String, Nanos, Nanos);
+
+/// A sound trace whose elements are known.
+pub struct Sample {
+    text: Vec<u8>,
+    elements: Vec<Element>,
+    /// Events of the trace that depend on others.
+    dependent: usize,
+}
+
+/// One element of `traceEvents`: where it stands, and what the trace keeps of it.
+struct Element {
+    range: Range<usize>,
+    key: Option<Key>,
+}
+
+#[derive(serde::Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, rename = "traceEvents")]
+    events: Vec<&'a RawValue>,
+}
+
+impl Sample {
+    /// The sample of a sound text. `None` where serde_json and the reader do not agree about it, or
+    /// it holds no events.
+    pub fn new(text: Vec<u8>) -> Option<Sample> {
+        let trace = read(&text, &ReadOptions::default().strict())?;
+        let elements: Vec<Element> = elements(&text)?
+            .into_iter()
+            .enumerate()
+            .map(|(uid, range)| {
+                let event = trace.event_at(tracetree::trace::Uid(uid as u32));
+                let event = event.filter(|_| is_complete(&text[range.clone()]));
+                Element { range, key: event.map(|event| key(&trace, event)) }
+            })
+            .collect();
+        let complete = elements.iter().filter(|element| element.key.is_some()).count();
+        let dependent = trace.len() - complete;
+        let agree = trace.total_events() == elements.len() as u64;
+        (agree && !elements.is_empty()).then_some(Sample { text, elements, dependent })
+    }
+
+    /// Damages the text in the way of `kind`.
+    pub fn damaged(&self, kind: Kind, random: &mut SplitMix) -> Damaged {
+        let mut edits = kind.edits(self, random);
+        edits.sort_by_key(|edit| edit.range.start);
+        let mut bytes = Vec::with_capacity(self.text.len());
+        let mut from = 0;
+        for edit in &edits {
+            bytes.extend_from_slice(&self.text[from..edit.range.start]);
+            bytes.extend_from_slice(&edit.text);
+            from = edit.range.end;
+        }
+        bytes.extend_from_slice(&self.text[from..]);
+        let whole: Vec<&Element> = self
+            .elements
+            .iter()
+            .filter(|element| !edits.iter().any(|edit| touches(&edit.range, &element.range)))
+            .collect();
+        let touched = self.elements.len() - whole.len();
+        let added = edits.iter().map(|edit| phases(&edit.text)).sum();
+        let whole = whole.into_iter().filter_map(|element| element.key.clone()).collect();
+        Damaged { bytes, whole, touched, added, dependent: self.dependent }
+    }
+}
+
+/// Whether an edit of these bytes changes the element; text between two elements belongs to none.
+fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
+    if edit.is_empty() {
+        element.start < edit.start && edit.start < element.end
+    } else {
+        edit.start < element.end && element.start < edit.end
+    }
+}
+
+/// Whether an event depends on no other: how long one is that begins (`B`) another one tells.
+fn is_complete(element: &[u8]) -> bool {
+    let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
+    event.is_some_and(|event| event["ph"] == "X")
+}
+
+/// Where the elements of `traceEvents` (or of the list at the top) stand in a text that is JSON.
+fn elements(text: &[u8]) -> Option<Vec<Range<usize>>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let events = match text.trim_start().as_bytes().first()? {
+        b'[' => serde_json::from_str::<Vec<&RawValue>>(text).ok()?,
+        _ => serde_json::from_str::<Document<'_>>(text).ok()?.events,
+    };
+    let start = |event: &RawValue| event.get().as_ptr() as usize - text.as_ptr() as usize;
+    Some(events.into_iter().map(|event| start(event)..start(event) + event.get().len()).collect())
+}
+
+fn read(text: &[u8], options: &ReadOptions) -> Option<Trace> {
+    Trace::from_reader("t", text, options).ok()
+}
+
+fn key(trace: &Trace, event: tracetree::trace::EventId) -> Key {
+    (trace.name(event).to_owned(), trace.start(event), trace.duration(event))
+}
+
+/// How many elements stand in a text, by the key that each has.
+fn phases(text: &[u8]) -> usize {
+    text.windows(5).filter(|window| *window == b"\"ph\":").count()
+}
+
+/// A way to damage a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Byte,
+    Control,
+    Hole,
+    Garbage,
+    Cut,
+    Double,
+    Exchange,
+    Truncate,
+    DropBracket,
+    AddBracket,
+    DropQuote,
+    AddQuote,
+    DropComma,
+    Append,
+}
+
+impl Kind {
+    /// All ways.
+    pub const ALL: [Kind; 14] = [
+        Kind::Byte,
+        Kind::Control,
+        Kind::Hole,
+        Kind::Garbage,
+        Kind::Cut,
+        Kind::Double,
+        Kind::Exchange,
+        Kind::Truncate,
+        Kind::DropBracket,
+        Kind::AddBracket,
+        Kind::DropQuote,
+        Kind::AddQuote,
+        Kind::DropComma,
+        Kind::Append,
+    ];
+
+    /// What is done, in words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Kind::Byte => "one byte changed",
+            Kind::Control => "a control byte inserted",
+            Kind::Hole => "a hole of zero bytes",
+            Kind::Garbage => "a stretch of random bytes",
+            Kind::Cut => "a stretch cut out",
+            Kind::Double => "a stretch doubled",
+            Kind::Exchange => "two stretches exchanged",
+            Kind::Truncate => "the end cut off",
+            Kind::DropBracket => "a bracket dropped",
+            Kind::AddBracket => "a bracket inserted",
+            Kind::DropQuote => "a quote dropped",
+            Kind::AddQuote => "a quote inserted",
+            Kind::DropComma => "a comma or colon dropped",
+            Kind::Append => "something appended",
+        }
+    }
+
+    fn edits(self, sample: &Sample, random: &mut SplitMix) -> Vec<Edit> {
+        let text = &sample.text;
+        let at = random.below(text.len());
+        let insert = |piece: &[u8]| vec![Edit { range: at..at, text: piece.to_vec() }];
+        match self {
+            Kind::Byte => vec![Edit { range: at..at + 1, text: vec![random.next() as u8] }],
+            Kind::Control => insert(&[random.below(32) as u8]),
+            Kind::Hole => {
+                let range = stretch(text, random);
+                vec![Edit { text: vec![0; range.len()], range }]
+            }
+            Kind::Garbage => {
+                let range = stretch(text, random);
+                let noise = range.clone().map(|_| random.next() as u8).collect();
+                vec![Edit { text: noise, range }]
+            }
+            Kind::Cut => vec![Edit { range: stretch(text, random), text: Vec::new() }],
+            Kind::Double => {
+                let range = stretch(text, random);
+                vec![Edit { text: text[range.clone()].to_vec(), range: range.end..range.end }]
+            }
+            Kind::Exchange => exchanged(text, random),
+            Kind::Truncate => vec![Edit { range: at..text.len(), text: Vec::new() }],
+            Kind::DropBracket => dropped(text, b"{}[]", random),
+            Kind::AddBracket => insert(
+                random.pick(&[&b"{"[..], b"}", b"[", b"]", b"]}", b"[[", b"}}"]).expect("a piece"),
+            ),
+            Kind::DropQuote => dropped(text, b"\"", random),
+            Kind::AddQuote => insert(b"\""),
+            Kind::DropComma => dropped(text, b",:", random),
+            Kind::Append => appended(text, random),
+        }
+    }
+}
+
+/// Bytes that are replaced.
+struct Edit {
+    range: Range<usize>,
+    text: Vec<u8>,
+}
+
+/// A stretch of 1 to 8,191 bytes; short ones are as frequent as long ones.
+fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
+    let most = 1 << random.below(14);
+    let length = 1 + random.below(most);
+    let start = random.below(text.len());
+    start..text.len().min(start + length)
+}
+
+fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
+    let (one, other) = (stretch(text, random), stretch(text, random));
+    let (one, other) = if one.start <= other.start { (one, other) } else { (other, one) };
+    if one.end > other.start {
+        return vec![Edit { range: one, text: Vec::new() }];
+    }
+    let (first, second) = (text[one.clone()].to_vec(), text[other.clone()].to_vec());
+    vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
+}
+
+/// The next of these bytes from a random place on is gone.
+fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
+    let from = random.below(text.len());
+    let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
+    let range = at.map_or(0..0, |at| at..at + 1);
+    vec![Edit { range, text: Vec::new() }]
+}
+
+fn appended(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
+    let more: &[u8] = match random.below(5) {
+        0 => text,
+        1 => b"\0\0\0\0\0\0\0\0\0\0\0\0",
+        2 => b"garbage",
+        3 => b",\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"late\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1}",
+        _ => b"[1, 2]",
+    };
+    vec![Edit { range: text.len()..text.len(), text: more.to_vec() }]
+}
+
+/// A damaged text, and what of it is whole.
+pub struct Damaged {
+    /// The text.
+    pub bytes: Vec<u8>,
+    /// What must be in the trace: events that the damage did not touch.
+    whole: Vec<Key>,
+    /// How many elements the damage touched.
+    touched: usize,
+    /// How many elements stand in text that was put in.
+    added: usize,
+    /// Events of the trace that depend on others, and may be there or not.
+    dependent: usize,
+}
+
+/// What reading a damaged text came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is still JSON, and all its elements were counted.
+    Sound,
+    /// Refused with an error.
+    Refused,
+    /// Read, with repairs that are told, and without a loss of what is whole.
+    Repaired,
+    /// Events that are whole are lost, and that is told.
+    Told,
+    /// Events that are whole are lost, and no note says so; or damage is not noted at all.
+    Silent,
+    /// A number of the trace or its notes is wrong.
+    WrongCount,
+    /// `--strict` accepts what is no JSON.
+    NotStrict,
+    /// The reader panics.
+    Panic,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Outcome; 8] = [
+        Outcome::Sound,
+        Outcome::Refused,
+        Outcome::Repaired,
+        Outcome::Told,
+        Outcome::Silent,
+        Outcome::WrongCount,
+        Outcome::NotStrict,
+        Outcome::Panic,
+    ];
+
+    /// Whether the reader is at fault.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Outcome::Silent | Outcome::WrongCount | Outcome::NotStrict | Outcome::Panic)
+    }
+}
+
+/// Reads the damaged text and says what it came to, with what was wrong.
+pub fn judge(damaged: &Damaged) -> (Outcome, String) {
+    let read = |strict: bool| {
+        let options = ReadOptions::default();
+        let options = if strict { options.strict() } else { options };
+        Trace::from_reader("t", &damaged.bytes[..], &options)
+    };
+    let Ok((trace, strict)) =
+        catch_unwind(AssertUnwindSafe(|| (read(false), read(true).map(|trace| trace.len()))))
+    else {
+        return (Outcome::Panic, String::new());
+    };
+    let count = elements(&damaged.bytes).map(|elements| elements.len() as u64);
+    if strict.is_ok() && !is_json(&damaged.bytes) {
+        return (Outcome::NotStrict, String::new());
+    }
+    match trace {
+        Err(error) => (Outcome::Refused, error.to_string()),
+        Ok(trace) => match count {
+            Some(count) => sound(&trace, count),
+            // Of two lists of events both are read, and serde_json refuses to choose.
+            None if is_json(&damaged.bytes) => (Outcome::Sound, "two lists".to_owned()),
+            None => mended(&trace, damaged),
+        },
+    }
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok())
+}
+
+/// A text that is JSON has as many elements as serde_json says, and nothing is lost.
+fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
+    let is_lossless =
+        ["LOST_EVENTS", "TRUNCATED"].iter().all(|code| trace.notes().get(code).is_none());
+    let outcome = if trace.total_events() == count && is_lossless {
+        Outcome::Sound
+    } else {
+        Outcome::WrongCount
+    };
+    (outcome, format!("{} of {count} elements; {:?}", trace.total_events(), trace.notes()))
+}
+
+/// Of a text that is none, all whole events are there or told to be lost, and the damage is noted.
+fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
+    let (missing, extra) = differences(trace, &damaged.whole);
+    let message = format!(
+        "{} whole events, {missing} missing, {extra} more than those; {} touched; {:?}",
+        damaged.whole.len(),
+        damaged.touched,
+        trace.notes()
+    );
+    let count = |code: &str| trace.notes().get(code).map_or(0, |note| note.count);
+    let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
+    let is_told = lost + cut > 0;
+    let changed = damaged.touched + damaged.added;
+    // Text between two elements may look like one more. Where whole events are lost, others may be
+    // that the trace keeps none of.
+    let is_too_much =
+        extra > changed + damaged.dependent || (missing == 0 && lost as usize > changed + 1);
+    let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
+        Outcome::Silent
+    } else if is_too_much || (is_told && cut == 0 && missing as u64 > lost) {
+        Outcome::WrongCount
+    } else if missing > 0 {
+        Outcome::Told
+    } else {
+        Outcome::Repaired
+    };
+    (outcome, message)
+}
+
+/// How many events of `whole` the trace lacks, and how many it has besides.
+fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
+    let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
+    for key in whole {
+        *counts.entry(Cow::Borrowed(key)).or_default() += 1;
+    }
+    for event in trace.events() {
+        *counts.entry(Cow::Owned(key(trace, event))).or_default() -= 1;
+    }
+    let missing: i64 = counts.values().filter(|&&count| count > 0).sum();
+    let extra: i64 = counts.values().filter(|&&count| count < 0).sum();
+    (missing as usize, -extra as usize)
+}
+
+/// A trace with an event of every kind, for choices that are made elsewhere.
+const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
+
+/// Damages a small trace as the bytes choose (its kind, then places and lengths) and checks that
+/// reading it loses nothing in silence.
+pub fn hold_for_choices(bytes: &[u8]) {
+    let Some((&kind, choices)) = bytes.split_first() else { return };
+    let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");
+    let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
+    let (outcome, message) = judge(&sample.damaged(kind, &mut SplitMix::given(choices)));
+    assert!(!outcome.is_failure(), "{}: {outcome:?}: {message}", kind.label());
+}
