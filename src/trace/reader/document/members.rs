@@ -54,7 +54,10 @@ impl Document {
         match &*key {
             b"traceEvents" => self.trace_events(cursor, window)?,
             key if header::is_wanted(key) => self.wanted(cursor, window, key, offset)?,
-            _ => self.skip(),
+            _ => {
+                self.event_as_member = starts_event(cursor, window)?.then_some(offset);
+                self.skip();
+            }
         }
         if self.member == After::Element {
             self.note(Oddity::MissingComma, offset);

@@ -74,6 +74,8 @@ pub(super) struct Document {
     /// The member that nobody wants, and whether it was JSON so far.
     skipped: Grammar,
     skipped_is_sound: bool,
+    /// Where the last member stands whose value looks like an event: it is one if events follow.
+    event_as_member: Option<u64>,
     keys: Vec<String>,
     events_value: Option<String>,
 }
@@ -121,6 +123,7 @@ impl Document {
             member: After::Start,
             skipped: Grammar::new(),
             skipped_is_sound: true,
+            event_as_member: None,
             keys: Vec::new(),
             events_value: None,
         }
@@ -217,6 +220,9 @@ impl Document {
         self.note(Oddity::DamagedHeader, offset);
         self.has_trace_events = true;
         self.state = State::Elements(After::Start);
+        if let Some(start) = self.event_as_member.take() {
+            self.add_lost(Oddity::LostEvent, 1, (offset - start) as usize, start);
+        }
     }
 
     /// The events stand on lines, without a list around them.

@@ -116,7 +116,11 @@ impl Reading<'_> {
             let event = repair::next_event(content);
             let start = events_start(content).into_iter().chain(event.ok()).min();
             if let Some(start) = start {
+                let lost = repair::phases(content, start);
                 self.document.enter_events(offset);
+                if lost > 0 {
+                    self.document.add_lost(Oddity::LostEvent, lost, start, offset);
+                }
                 self.block.consume(start);
                 self.block.distrust();
                 return Ok(true);
