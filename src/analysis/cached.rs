@@ -2,7 +2,9 @@
 //!
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
-use super::{Analysis, Causes, Comparability, LayerPairs, TraceEfficiency, Verdicts, Wall};
+use super::{
+    Analysis, Causes, Comparability, LayerPairs, Models, Peaks, TraceEfficiency, Verdicts, Wall,
+};
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -15,6 +17,8 @@ pub(super) struct Cached {
     pub(super) verdicts: OnceLock<Verdicts>,
     layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
+    /// Read from their files when the first table needs them, and no sooner.
+    pub(super) yardstick: OnceLock<(Models, Peaks)>,
     pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,

@@ -13,10 +13,10 @@ pub struct AnalysisOptions {
     pub stacks: usize,
     /// From where on a difference matters.
     pub thresholds: Thresholds,
-    /// What ops must do at least, by their names.
-    pub models: Models,
-    /// What devices can do at most.
-    pub peaks: Peaks,
+    /// What ops must do at least, by their names; the built-in models where `None`.
+    pub models: Option<Models>,
+    /// What devices can do at most; the built-in peaks where `None`.
+    pub peaks: Option<Peaks>,
     /// What people call the two sides; `trace1` and `trace2` where empty.
     pub names: PerSide<String>,
 }
@@ -39,14 +39,14 @@ impl AnalysisOptions {
     /// With these models of what ops must do at least.
     #[must_use]
     pub fn models(mut self, models: Models) -> Self {
-        self.models = models;
+        self.models = Some(models);
         self
     }
 
     /// With these peaks of devices.
     #[must_use]
     pub fn peaks(mut self, peaks: Peaks) -> Self {
-        self.peaks = peaks;
+        self.peaks = Some(peaks);
         self
     }
 

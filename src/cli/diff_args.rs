@@ -66,7 +66,7 @@ impl DiffArgs {
     fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
-        let options = options.models(self.yardstick.models()?).peaks(self.yardstick.peaks()?);
+        let options = self.yardstick.add_to(options)?;
         let options = self.side_names.add_to(options)?;
         Ok(match &self.categories {
             Some(path) => options.categories(Categories::extended(path)?),

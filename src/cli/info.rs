@@ -46,7 +46,10 @@ struct Yardstick {
 
 impl Yardstick {
     fn of(args: &InfoArgs) -> Result<Yardstick> {
-        Ok(Yardstick { models: args.yardstick.models()?, peaks: args.yardstick.peaks()? })
+        Ok(Yardstick {
+            models: args.yardstick.models()?.unwrap_or_default(),
+            peaks: args.yardstick.peaks()?.unwrap_or_default(),
+        })
     }
 }
 

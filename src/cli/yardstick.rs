@@ -3,7 +3,7 @@
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::Result;
-use tracetree::analysis::{Models, Peaks};
+use tracetree::analysis::{AnalysisOptions, Models, Peaks};
 
 #[derive(Args)]
 pub(super) struct YardstickArgs {
@@ -16,13 +16,20 @@ pub(super) struct YardstickArgs {
 }
 
 impl YardstickArgs {
-    /// What ops must do at least.
-    pub(super) fn models(&self) -> Result<Models> {
-        self.efficiency.as_ref().map_or_else(|| Ok(Models::builtin()), Models::extended)
+    /// The user's models of what ops must do at least; `None` where there are none.
+    pub(super) fn models(&self) -> Result<Option<Models>> {
+        self.efficiency.as_ref().map(Models::extended).transpose()
     }
 
-    /// What devices can do at most.
-    pub(super) fn peaks(&self) -> Result<Peaks> {
-        self.peaks.as_ref().map_or_else(|| Ok(Peaks::builtin()), Peaks::extended)
+    /// The user's peaks of devices; `None` where there are none.
+    pub(super) fn peaks(&self) -> Result<Option<Peaks>> {
+        self.peaks.as_ref().map(Peaks::extended).transpose()
+    }
+
+    /// The options with what the user gave.
+    pub(super) fn add_to(&self, mut options: AnalysisOptions) -> Result<AnalysisOptions> {
+        options.models = self.models()?;
+        options.peaks = self.peaks()?;
+        Ok(options)
     }
 }

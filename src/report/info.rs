@@ -63,11 +63,13 @@ pub fn write_info_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
 }
 
-/// `62.912 of 68.689 ms could be saved  12 x aten::_softmax [[8, 12, 3137, 3137], …]  0.66 TB/s, …`.
+/// `62.912 of 68.689 ms above the roofline  12 x aten::_softmax [[8, 12, 3137, 3137], …]  0.66 TB/s, …`.
 fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     let time = op.time_us / 1e3;
     match op.savable_us {
-        Some(saved) => write!(out, "  {:>10.3} of {time:>10.3} ms above it", saved / 1e3)?,
+        Some(saved) => {
+            write!(out, "  {:>10.3} of {time:>10.3} ms above the roofline", saved / 1e3)?
+        }
         None => write!(out, "  {time:>10.3} ms")?,
     }
     let shapes: String = op.input_shape.chars().take(60).collect();
