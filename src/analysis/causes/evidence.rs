@@ -82,7 +82,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> St
         | Reason::BeforeWindow => String::new(),
     };
     let ops = match part.key.kind {
-        PartKind::Below => format!("; {}", old_and_new(part.ops.as_ref().map(|ops| most(ops)))),
+        PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
         PartKind::Common | PartKind::Unlinked => String::new(),
     };
     times + &ops + &names
@@ -124,7 +124,7 @@ fn most(names: &std::collections::BTreeMap<&str, u64>) -> Vec<String> {
     told
 }
 
-fn old_and_new(names: PerSide<Vec<String>>) -> String {
+fn old_and_new(names: &PerSide<Vec<String>>) -> String {
     let list = |names: &[String]| match names {
         [] => "nothing".to_owned(),
         names => names.join(", "),

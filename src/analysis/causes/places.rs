@@ -17,7 +17,6 @@ use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
 /// A place: dense, from 0; the one above has the smaller number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,11 +90,10 @@ impl<'a> Places<'a> {
     /// The outermost call at or above a node that is not common, on each side that has one.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<String>> {
         let diff = self.analysis.diff();
-        let alone = PerSide::from_fn(|side| {
+        PerSide::from_fn(|side| {
             let call = diff.merged().node(node).call(side)?;
             Some(diff.plain_name(side, self.analysis.outermost_alone(side, call)?).into_owned())
-        });
-        alone
+        })
     }
 
     /// The place of a node.
@@ -216,7 +214,7 @@ impl Analysis {
         }
         match (name(Side::Baseline), name(Side::Candidate)) {
             (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(name), _) | (None, Some(name)) => without_module_prefix(name),
+            (Some(name), _) | (None, Some(name)) => without_module_prefix(&name),
             (None, None) => String::new(),
         }
     }
@@ -267,6 +265,6 @@ impl Analysis {
     }
 }
 
-fn without_module_prefix(name: Cow<'_, str>) -> String {
-    name.strip_prefix("nn.Module: ").map_or_else(|| name.to_string(), str::to_owned)
+fn without_module_prefix(name: &str) -> String {
+    name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
 }
