@@ -18,9 +18,10 @@ fn markdown(pair: &PerSide<String>, top: usize) -> String {
 }
 
 #[test]
-fn it_starts_with_the_verdict_and_the_largest_difference() {
+fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     let text = markdown(&model_pair(), 20);
-    assert!(text.starts_with("**trace2 takes 1."), "{text}");
+    assert!(text.starts_with("**step "), "{text}");
+    assert!(text.contains("\n\ntrace2 takes 1."), "{text}");
     let (_, names) = text.split_once("### Largest differences").expect("the section");
     let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
     assert!(
@@ -130,6 +131,6 @@ fn it_fits_into_an_issue_whatever_the_names() {
 fn equal_traces_have_no_differences_to_list() {
     let pair = model_pair();
     let text = markdown(&PerSide::new(pair.baseline.clone(), pair.baseline), 20);
-    assert!(text.starts_with("**both traces take "), "{text}");
+    assert!(text.starts_with("**step ") && text.contains(" on both sides"), "{text}");
     assert!(text.contains("None: the times of all rows are equal."), "{text}");
 }
