@@ -89,10 +89,10 @@ impl Writer {
     ) {
         let separator = if self.events > 0 { "," } else { "" };
         let id = self.events - usize::from(category == "kernel");
-        write!(
+        writeln!(
             self.text,
             "{separator}{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\
-             \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[4,4]]}}}}\n"
+             \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[4,4]]}}}}"
         )
         .expect("writing to a string does not fail");
         self.events += 1;

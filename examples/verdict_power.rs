@@ -13,6 +13,8 @@
 //! drawn twice agrees with itself. Scaled times keep their fractions, as in a copy of the trace. Places
 //! without work in some step are judged by another rule (see `docs/report.md`) and left out.
 
+#![expect(clippy::print_stdout, reason = "the table is for the terminal")]
+
 use std::path::{Path, PathBuf};
 use tracetree::analysis::{Analysis, Family, Judgement, Question, Thresholds, Verdict};
 use tracetree::diff::TraceDiff;

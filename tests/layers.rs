@@ -303,8 +303,7 @@ fn diffusion_kernels() -> Vec<&'static str> {
     let single = ["norm", "mod", "gemm_qkv", "rope", "attn", "cat", "gemm_out"];
     let head = ["embed_a", "embed_b", "embed_c", "time_a", "time_b", "time_c", "patch"];
     let tail = ["final_norm", "final_mod", "final_gemm", "unpatch", "scale", "step", "copy_out"];
-    let blocks = [head.as_slice(), &double.repeat(19), &single.repeat(38), &tail].concat();
-    blocks
+    [head.as_slice(), &double.repeat(19), &single.repeat(38), &tail].concat()
 }
 
 #[test]

@@ -46,10 +46,12 @@ fn described(table: &Table) -> String {
 }
 
 fn unit(column: &ColumnInfo) -> &str {
-    match column.kind {
-        ColumnType::Names => "list",
-        ColumnType::Json => "JSON",
-        _ => column.unit,
+    if column.kind == ColumnType::Names {
+        "list"
+    } else if column.kind == ColumnType::Json {
+        "JSON"
+    } else {
+        column.unit
     }
 }
 

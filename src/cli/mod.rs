@@ -47,7 +47,7 @@ enum Outcome {
 
 /// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 #[derive(Parser)]
-#[command(version, about, long_about = None, max_term_width = 100)]
+#[command(name = "tracetree", version, about, long_about = None, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -18,10 +18,7 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
         Cell::Time(time) if column.unit == "ms" => push_millis(text, *time),
         Cell::Time(time) => push(text, format_args!("{time}")),
         Cell::Decimal(number) => {
-            let decimals = match column.kind {
-                ColumnType::Decimal(decimals) => usize::from(decimals),
-                _ => 3,
-            };
+            let decimals = column.kind.decimals();
             push(text, format_args!("{number:.decimals$}"));
         }
         Cell::Flag(true) => text.push_str("yes"),

@@ -34,6 +34,23 @@ pub enum ColumnType {
     Flag,
 }
 
+impl ColumnType {
+    /// How many decimals a [`Cell::Decimal`] of such a column is shown with.
+    pub(crate) fn decimals(self) -> usize {
+        match self {
+            ColumnType::Decimal(decimals) => usize::from(decimals),
+            ColumnType::Text
+            | ColumnType::Word
+            | ColumnType::Names
+            | ColumnType::Json
+            | ColumnType::Whole
+            | ColumnType::Uid
+            | ColumnType::Time
+            | ColumnType::Flag => 3,
+        }
+    }
+}
+
 /// What is known of a column without its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

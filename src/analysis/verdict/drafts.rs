@@ -43,6 +43,9 @@ type Look<'a> = (&'a str, &'a str, String);
 /// Name and looks of a place; `None` where a side has nothing.
 type Key<'a> = (String, [Option<Look<'a>>; 2]);
 
+/// A row that one side has alone: its position, its name, which side, and what it looks like there.
+type Alone<'a> = (usize, String, usize, Look<'a>);
+
 impl Sampler<'_> {
     /// The places, by their first row.
     pub(super) fn drafts(&self) -> Vec<Draft> {
@@ -70,9 +73,7 @@ impl Sampler<'_> {
     }
 
     /// The rows that both sides have, by their looks, and those that one side has alone, with that.
-    fn rows_by_look(
-        &self,
-    ) -> (BTreeMap<Key<'_>, Vec<usize>>, Vec<(usize, String, usize, Look<'_>)>) {
+    fn rows_by_look(&self) -> (BTreeMap<Key<'_>, Vec<usize>>, Vec<Alone<'_>>) {
         let forward = PerSide::from_fn(|side| forward_ops(self.analysis.tree(side)));
         let (mut groups, mut alone) = (BTreeMap::<Key<'_>, Vec<usize>>::new(), Vec::new());
         for (at, row) in self.analysis.rows().iter().enumerate() {

@@ -91,7 +91,7 @@ struct Aligner<'a> {
     siblings: usize,
 }
 
-impl<'a, 't> Aligner<'a> {
+impl<'a> Aligner<'a> {
     fn is_free(&self, side: Side, call: u32) -> bool {
         self.pairing.partners[side][call as usize] == NONE
     }
