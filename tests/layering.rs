@@ -215,7 +215,8 @@ const DOORS: [(&str, &[&str]); 29] = [
     ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report"]),
     // Derives, wherever a value is read from a file or written to one.
     ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "model"]),
-    ("serde_json", &["trace", "tables", "report", "model"]),
+    // JSON texts inside of traces (shapes, lists) and of reports.
+    ("serde_json", &["trace", "analysis", "tables", "report", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),

@@ -29,7 +29,7 @@ impl TraceDiff {
     /// let diff = TraceDiff::new(baseline, candidate);
     /// let differences = diff.differences();
     /// let node = diff.merged().node(differences[0].node);
-    /// let inserted = node.call(Side::Candidate).map(|call| candidate.name(call));
+    /// let inserted = node.call(Side::Candidate).map(|call| diff.tree(Side::Candidate).name(call));
     /// assert_eq!((differences.len(), inserted), (1, Some("aten::clamp")));
     /// # Ok::<(), tracetree::Error>(())
     /// ```

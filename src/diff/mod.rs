@@ -98,9 +98,10 @@ impl TraceDiff {
     /// let diff = TraceDiff::new(baseline, candidate);
     ///
     /// // The forward convolutions part below an op that both have.
-    /// let op = baseline.calls().find(|&call| baseline.name(call) == "aten::miopen_convolution");
+    /// let tree = diff.tree(Side::Baseline);
+    /// let op = tree.calls().find(|&call| tree.name(call) == "aten::miopen_convolution");
     /// let common = diff.lowest_common_op(Side::Baseline, op.expect("a convolution"));
-    /// assert_eq!(common.map(|call| baseline.name(call)), Some("aten::_convolution"));
+    /// assert_eq!(common.map(|call| tree.name(call)), Some("aten::_convolution"));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn new(

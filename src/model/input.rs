@@ -1,19 +1,13 @@
 //! A path → its unpacked bytes: plain or gzip, told apart by the first bytes and not by the name.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-
-use flate2::read::MultiGzDecoder;
-
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::trace::unpack;
+use std::fs::File;
+use std::path::Path;
 
 /// Largest unpacked input, in bytes. A model's trace of a 64-layer model has 3 MB; two gigabytes
 /// keep a compressed bomb from taking the machine's memory.
 const MAX_BYTES: u64 = 2 << 30;
-
-/// The first bytes of every gzip member.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// All bytes of the file at `path`, unpacked. `what` names it in errors (`model's trace`).
 ///
@@ -21,20 +15,12 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// A file that cannot be opened or read, a damaged gzip stream, more than two gigabytes.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
-    let mut file = BufReader::new(file);
-    let start = file.fill_buf().map_err(|e| Error::io(path, &format!("read the {what}"), e))?;
-    if start.starts_with(&GZIP_MAGIC) {
-        read_all(MultiGzDecoder::new(file)).map_err(|e| damaged(path, what, &e))
-    } else {
-        read_all(file).map_err(|e| Error::io(path, &format!("read the {what}"), e))
-    }
-    .and_then(|bytes| within_limit(bytes, path, what))
-}
-
-fn read_all(source: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let bytes = match unpack(file, MAX_BYTES) {
+        (_, Ok(bytes)) => bytes,
+        (true, Err(error)) => return Err(damaged(path, what, &error)),
+        (false, Err(error)) => return Err(Error::io(path, &format!("read the {what}"), error)),
+    };
+    within_limit(bytes, path, what)
 }
 
 fn damaged(path: &Path, what: &str, error: &std::io::Error) -> Error {

@@ -13,6 +13,8 @@ mod spans;
 mod sparse;
 mod texts;
 mod time;
+#[cfg(feature = "model")]
+mod unpack;
 
 pub use category::Category;
 pub use columns::{
@@ -29,3 +31,5 @@ pub(crate) use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;
+#[cfg(feature = "model")]
+pub(crate) use unpack::unpack;

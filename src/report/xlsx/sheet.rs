@@ -88,7 +88,7 @@ impl<'s> Cells<'s> {
             let width = &mut self.widths[self.column];
             *width = (*width).max(text.chars().count());
         }
-        match number(info, cell) {
+        match number(cell, &text) {
             Some(number) => self.sheet.write_number(row, column, number).map(drop),
             None if text.is_empty() => Ok(()),
             // As a string, whatever it starts with: `=` makes no formula.
@@ -115,15 +115,12 @@ impl RowSink for Cells<'_> {
     }
 }
 
-/// A cell as a number, in the unit of its column.
-fn number(column: &ColumnInfo, cell: &Cell<'_>) -> Option<f64> {
+/// A cell as a number: with the digits that its text has, so that the workbook says what the CSV
+/// file says.
+fn number(cell: &Cell<'_>, text: &str) -> Option<f64> {
     match cell {
-        Cell::Whole(number) => Some(*number as f64),
-        Cell::Time(time) if column.unit == "ms" => Some(time.as_millis()),
-        Cell::Time(time) => Some(time.as_micros()),
-        Cell::Decimal(number) => Some(*number),
-        Cell::Empty if column.kind == ColumnType::Uid => Some(-1.0),
-        Cell::Empty | Cell::Text(_) | Cell::Names(_) | Cell::Json(_) | Cell::Flag(_) => None,
+        Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Empty => text.parse().ok(),
+        Cell::Text(_) | Cell::Names(_) | Cell::Json(_) | Cell::Flag(_) => None,
     }
 }
 
