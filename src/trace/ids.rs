@@ -20,7 +20,7 @@ impl EventId {
 pub struct ThreadId(pub(crate) u32);
 
 impl ThreadId {
-    /// Position in [`Trace::threads`].
+    /// Position in [`Trace::threads`](crate::Trace::threads).
     pub fn index(self) -> usize {
         self.0 as usize
     }
