@@ -28,7 +28,7 @@ pub use efficiency::{
     Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
     Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
 };
-pub use fusion::{Evidence, FusionRow, KernelChange};
+pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;

@@ -7,7 +7,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tracetree::diff::{Evidence, Explanation, SharedWord, TraceDiff};
+use tracetree::diff::{Explanation, PairEvidence, SharedWord, TraceDiff};
 use tracetree::report::one_line;
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Result, Side};
@@ -60,7 +60,7 @@ fn print(diff: &TraceDiff, explanation: &Explanation, out: &mut dyn Write) -> io
     Ok(())
 }
 
-fn evidence(partner: &Evidence, out: &mut dyn Write) -> io::Result<()> {
+fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     let mut line = |what: &str, holds: bool| {
         writeln!(out, "  {what:<22}{}", if holds { "equal" } else { "differs" })
     };

@@ -23,7 +23,7 @@ pub struct SharedWord {
 
 /// What speaks for and against two calls being the same.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
+pub struct PairEvidence {
     /// The call of the other trace.
     pub call: CallId,
     /// Same kind and name, without what may differ between two runs.
@@ -58,9 +58,9 @@ pub struct Explanation {
     /// How it relates to the other trace.
     pub relation: Relation,
     /// The evidence for its partner; `None` without one.
-    pub partner: Option<Evidence>,
+    pub partner: Option<PairEvidence>,
     /// The best other calls in the same place of the other trace, best first.
-    pub others: Vec<Evidence>,
+    pub others: Vec<PairEvidence>,
 }
 
 impl TraceDiff {
@@ -79,7 +79,7 @@ impl TraceDiff {
             side,
         };
         let partner = self.partner(side, call);
-        let mut others: Vec<Evidence> = view
+        let mut others: Vec<PairEvidence> = view
             .place_of(call)
             .into_iter()
             .filter(|&other| Some(other) != partner)
@@ -118,7 +118,7 @@ impl TraceDiff {
 
 impl Explanation {
     /// Why a candidate lost against the partner, or is no partner at all.
-    pub fn why_not(&self, other: &Evidence) -> String {
+    pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a partner of its own",
             Some(_) => "; its own partner stands nearer to it",
@@ -147,8 +147,8 @@ impl Explanation {
 }
 
 /// Whether more speaks for one candidate than for another, their places aside.
-fn is_more_alike(one: &Evidence, other: &Evidence) -> bool {
-    let evidence = |of: &Evidence| (of.same_subtree, of.same_arguments);
+fn is_more_alike(one: &PairEvidence, other: &PairEvidence) -> bool {
+    let evidence = |of: &PairEvidence| (of.same_subtree, of.same_arguments);
     evidence(one) > evidence(other)
         || (evidence(one) == evidence(other) && one.shared * other.of > other.shared * one.of)
 }
@@ -185,13 +185,13 @@ impl View<'_> {
         calls
     }
 
-    fn evidence(&mut self, call: CallId, other: CallId) -> Evidence {
+    fn evidence(&mut self, call: CallId, other: CallId) -> PairEvidence {
         let (mine, theirs) = (self.outlines[self.side], self.outlines[self.side.other()]);
         let (a, b) = (call.index(), other.index());
         let shared = self.bags.shared(PerSide::seen_from(self.side, call.0, other.0));
         let names =
             (self.diff.tree(self.side).name(call), self.diff.tree(self.side.other()).name(other));
-        Evidence {
+        PairEvidence {
             call: other,
             same_key: mine.keys[a] == theirs.keys[b],
             same_name: names.0 == names.1,

@@ -17,7 +17,7 @@ mod uid_map;
 
 pub use alias::Aliases;
 pub use differences::Difference;
-pub use explain::{Evidence, Explanation, SharedWord};
+pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use uid_map::UidPair;

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 /// Why a change is called a fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Evidence {
+pub enum FusionEvidence {
     /// Names of ops or kernels list the ops that they replace.
     Names,
     /// A kind of work that is made of the others.
@@ -33,13 +33,13 @@ pub enum Evidence {
     Shapes,
 }
 
-impl Evidence {
+impl FusionEvidence {
     /// As tables write it: `names`, `kinds`, `shapes`.
     pub fn label(self) -> &'static str {
         match self {
-            Evidence::Names => "names",
-            Evidence::Kinds => "kinds",
-            Evidence::Shapes => "shapes",
+            FusionEvidence::Names => "names",
+            FusionEvidence::Kinds => "kinds",
+            FusionEvidence::Shapes => "shapes",
         }
     }
 }
@@ -124,7 +124,7 @@ fn inputs(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<i64>> {
     Some(dims.iter().map(elements).collect())
 }
 
-fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<Evidence> {
+fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     let moves = |leaf: &&Leaf<'_>| leaf.kind == "copy";
     let to_explain: Vec<&Leaf<'_>> = long.iter().filter(|leaf| !moves(leaf)).collect();
     if to_explain.is_empty() || to_explain.len() <= short.len() {
@@ -135,12 +135,12 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<Evidence> {
         && short.iter().all(|short| to_explain.iter().any(|long| by_name(short, long)))
         && to_explain.iter().all(|leaf| runs_no_more_often(leaf, &to_explain, short));
     if put_together(short, long) {
-        return Some(Evidence::Shapes);
+        return Some(FusionEvidence::Shapes);
     }
     if all_named {
-        return Some(Evidence::Names);
+        return Some(FusionEvidence::Names);
     }
-    short.iter().all(|short| replaces(short, &to_explain)).then_some(Evidence::Kinds)
+    short.iter().all(|short| replaces(short, &to_explain)).then_some(FusionEvidence::Kinds)
 }
 
 /// Whether the long side has no more calls of an op than the short one, where that has it too: an op
@@ -199,8 +199,8 @@ pub(super) fn absorbed(
     );
     let absorbed = leaves(analysis, side, kernels);
     let evidence = match absorbed.iter().all(|leaf| only_there(&leaf.op, &here, &there)) {
-        true => Evidence::Names,
-        false if put_together(&there, &[here, absorbed].concat()) => Evidence::Shapes,
+        true => FusionEvidence::Names,
+        false if put_together(&there, &[here, absorbed].concat()) => FusionEvidence::Shapes,
         false => return None,
     };
     of_row[side].extend(kernels);

@@ -16,7 +16,7 @@
 mod explain;
 mod instances;
 
-pub use explain::Evidence;
+pub use explain::FusionEvidence;
 
 use super::Analysis;
 use crate::diff::MergedId;
@@ -34,7 +34,7 @@ const ENOUGH: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
     /// This side does in fewer kernels what the other does in several ops.
-    FusedIn(Side, Evidence),
+    FusedIn(Side, FusionEvidence),
     /// The counts differ; why is not known.
     Count,
 }

@@ -9,7 +9,8 @@
 //! side of the gap and the calls below have in common; kept, what the best partner for a rename
 //! and the calls below have in common.
 
-use super::sequence::{self, Compare, Tokens};
+use super::compare::{Compare, Tokens};
+use super::sequence;
 use super::weights::{PARTNERS, RATIO, SMALL};
 use super::words::Words;
 use crate::diff::bags::{Bag, Bags};

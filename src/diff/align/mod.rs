@@ -7,6 +7,7 @@
 //! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
 //! of a trace.
 
+mod compare;
 mod exchanged;
 mod gaps;
 mod moves;

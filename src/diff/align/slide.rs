@@ -14,7 +14,7 @@
 //!  b  [f b]     [f b]     of the next, though both are as good otherwise
 //! ```
 
-use super::sequence::Compare;
+use super::compare::Compare;
 use super::weights::HOLES;
 use crate::side::Side;
 
