@@ -21,7 +21,7 @@ fn compare_json<T>(
     look: impl FnOnce(&Analysis) -> T,
 ) -> T {
     let traces = PerSide::new(trace("baseline", baseline), trace("candidate", candidate));
-    compare_with(&traces, options, look)
+    compare_with(traces, options, look)
 }
 
 /// The only kernel's category and what decided it, as kernels.csv has them.

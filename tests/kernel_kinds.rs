@@ -40,7 +40,7 @@ fn kind(row: &Judged) -> (String, &'static str) {
     let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
     let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();
     let traces = PerSide::new(trace("baseline", &json), trace("candidate", &json));
-    compare_with(&traces, AnalysisOptions::default(), |analysis| {
+    compare_with(traces, AnalysisOptions::default(), |analysis| {
         let tree = analysis.tree(Side::Baseline);
         let kernel = tree.calls().find(|&call| tree.kind(call) == CallKind::Gpu);
         let kernel = kernel.expect("the kernel");

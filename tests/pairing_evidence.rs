@@ -3,29 +3,12 @@
 
 mod support;
 
-use support::compared::compare_texts;
+use support::compared::{align_threads as look, compare_texts, shaped};
 use support::find::{call, calls, relation};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::diff::{MergedNode, Relation, TraceDiff};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
-
-/// Aligns one thread with another.
-fn look(
-    baseline: impl FnOnce(&mut HostThread<'_>),
-    candidate: impl FnOnce(&mut HostThread<'_>),
-    look: impl FnOnce(&TraceDiff),
-) {
-    let texts = PerSide::new(
-        TraceBuilder::cuda().thread("main", baseline).json(),
-        TraceBuilder::cuda().thread("main", candidate).json(),
-    );
-    compare_texts(&texts, |analysis| look(analysis.diff()));
-}
-
-fn shaped(name: &str, rows: i64) -> Op {
-    Op::new(name).dims(&[&[rows, 64]])
-}
 
 fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
     let tree = diff.tree(side);

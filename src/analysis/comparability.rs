@@ -7,7 +7,7 @@
 
 use super::Analysis;
 use super::robust::median;
-use crate::program::{Architecture, Found, Measure, Model, Steps};
+use crate::program::{Architecture, Found, Measure, Model, Steps, is_graph_launch};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
 use crate::tree::{CallKind, CallTree, ModuleName};
@@ -295,11 +295,7 @@ fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
 
 /// GPU time under graph launches, and their number.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
-    let launches = tree.calls().filter(|&call| {
-        tree.kind(call) == CallKind::Runtime
-            && tree.is_gpu_path(call)
-            && tree.name(call).contains("GraphLaunch")
-    });
+    let launches = tree.calls().filter(|&call| is_graph_launch(tree, call));
     launches.fold((Nanos::ZERO, 0), |(time, count), launch| {
         let below: Nanos = tree.children(launch).map(|event| tree.duration(event)).sum();
         (time + below, count + 1)

@@ -31,6 +31,7 @@ mod words;
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub(crate) use communication::is_communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+pub(crate) use layers::is_graph_launch;
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};

@@ -4,8 +4,21 @@
 //! prefixes and endings of all sorts, so that they are looked for as parts of a name, in lower case
 //! and without its `_`. Template arguments and parameters are left out: they name other kernels.
 
-/// What names of communication kernels hold: libraries, then collectives.
-const OF_KERNELS: [&str; 26] = [
+/// What names of both hold: collectives, and libraries that name their ops as their kernels.
+const OF_BOTH: [&str; 9] = [
+    "allreduce",
+    "allgather",
+    "reducescatter",
+    "alltoall",
+    "all2all",
+    "sendrecv",
+    "multimem",
+    "deepep::",
+    "quickreduce",
+];
+
+/// What names of communication kernels hold besides.
+const OF_KERNELS: [&str; 17] = [
     "ncclkernel",
     "nccldev",
     "ncclsym",
@@ -14,19 +27,10 @@ const OF_KERNELS: [&str; 26] = [
     "msccl",
     "nvshmem",
     "rocshmem",
-    "deepep::",
     "crossdevicereduce",
     "crossdevicestore",
-    "quickreduce",
-    "multimem",
     "lamport",
     "userbuffers",
-    "allreduce",
-    "allgather",
-    "reducescatter",
-    "alltoall",
-    "all2all",
-    "sendrecv",
     "ringexchange",
     "::epdispatch",
     "::epcombine",
@@ -37,24 +41,15 @@ const OF_KERNELS: [&str; 26] = [
 /// How Ascend's collectives begin (`hcom_allReduce_`); inside of a name it says nothing.
 const ASCEND: &str = "hcom";
 
-/// What names of ops that communicate hold.
-const OF_OPS: [&str; 16] = [
+/// What names of ops that communicate hold besides.
+const OF_OPS: [&str; 7] = [
     "recordparamcomms",
     "c10d::",
     "c10dfunctional",
     "nccl:",
     "symmmem::",
-    "allreduce",
-    "allgather",
-    "reducescatter",
-    "alltoall",
-    "all2all",
-    "sendrecv",
-    "multimem",
     "customar::",
-    "deepep::",
     "dispatchcombine",
-    "quickreduce",
 ];
 
 /// Ops that lay data out for a collective, or take it apart again, are copies (FSDP's
@@ -64,14 +59,17 @@ const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 /// Whether a kernel of this name communicates with other ranks.
 pub(crate) fn is_communication_kernel(name: &str) -> bool {
     let name = squeezed(without_return_type(name));
-    name.starts_with(ASCEND) || OF_KERNELS.iter().any(|part| name.contains(part))
+    name.starts_with(ASCEND) || holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_KERNELS)
 }
 
 /// Whether an op of this name communicates with other ranks.
 pub(crate) fn is_communication_op(name: &str) -> bool {
     let name = squeezed(name);
-    OF_OPS.iter().any(|part| name.contains(part))
-        && !LAYS_OUT.iter().any(|part| name.contains(part))
+    (holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_OPS)) && !holds_any(&name, &LAYS_OUT)
+}
+
+fn holds_any(name: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| name.contains(part))
 }
 
 /// `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)` begins its parameters at the

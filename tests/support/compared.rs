@@ -1,18 +1,38 @@
-//! Two traces → their comparison, lent to a closure: each stage borrows from the one before it.
+//! Two traces → their comparison, lent to a closure.
 
+use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
-use tracetree::PerSide;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
+use tracetree::{PerSide, Result};
 
 /// Reads a trace from its text.
 ///
 /// # Panics
 /// If the text is no trace.
 pub fn trace(name: &str, text: &str) -> Trace {
-    Trace::from_reader(name, text.as_bytes(), &ReadOptions::default()).expect("a trace")
+    read(name, text).expect("a trace")
+}
+
+fn read(name: &str, text: &str) -> Result<Trace> {
+    Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
+}
+
+/// The analysis of two traces given as text; `names` stand for them.
+///
+/// # Errors
+/// If one of them is no trace.
+pub fn analyse_texts(names: PerSide<&str>, texts: &PerSide<String>) -> Result<Analysis> {
+    let baseline = read(names.baseline, &texts.baseline)?;
+    let candidate = read(names.candidate, &texts.candidate)?;
+    Ok(analyse(PerSide::new(baseline, candidate), AnalysisOptions::default()))
+}
+
+fn analyse(traces: PerSide<Trace>, options: AnalysisOptions) -> Analysis {
+    let PerSide { baseline, candidate } = traces.map(CallTree::build);
+    Analysis::with_options(TraceDiff::new(baseline, candidate), options)
 }
 
 /// Compares two traces given as text.
@@ -21,7 +41,7 @@ pub fn trace(name: &str, text: &str) -> Trace {
 /// If one of them is no trace.
 pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) -> T) -> T {
     let names = PerSide::new("baseline", "candidate");
-    look_at(&PerSide::from_fn(|side| trace(names[side], &texts[side])), look)
+    look(&analyse_texts(names, texts).expect("two traces"))
 }
 
 /// Compares two files.
@@ -29,20 +49,33 @@ pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) ->
 /// # Panics
 /// If one of them cannot be read.
 pub fn compare_files<T>(paths: PerSide<impl AsRef<Path>>, look: impl FnOnce(&Analysis) -> T) -> T {
-    look_at(&paths.map(|path| Trace::open(path).expect("a readable trace")), look)
-}
-
-fn look_at<T>(traces: &PerSide<Trace>, look: impl FnOnce(&Analysis) -> T) -> T {
+    let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
     compare_with(traces, AnalysisOptions::default(), look)
 }
 
 /// Compares two traces with options.
 pub fn compare_with<T>(
-    traces: &PerSide<Trace>,
+    traces: PerSide<Trace>,
     options: AnalysisOptions,
     look: impl FnOnce(&Analysis) -> T,
 ) -> T {
-    let trees = traces.clone().map(CallTree::build);
-    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
-    look(&Analysis::with_options(diff, options))
+    look(&analyse(traces, options))
+}
+
+/// Aligns one thread with another.
+pub fn align_threads(
+    baseline: impl FnOnce(&mut HostThread<'_>),
+    candidate: impl FnOnce(&mut HostThread<'_>),
+    look: impl FnOnce(&TraceDiff),
+) {
+    let texts = PerSide::new(
+        TraceBuilder::cuda().thread("main", baseline).json(),
+        TraceBuilder::cuda().thread("main", candidate).json(),
+    );
+    compare_texts(&texts, |analysis| look(analysis.diff()));
+}
+
+/// An op on matrices with this many rows.
+pub fn shaped(name: &str, rows: i64) -> Op {
+    Op::new(name).dims(&[&[rows, 64]])
 }

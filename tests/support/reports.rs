@@ -1,12 +1,10 @@
 //! Traces made by hand → reports in a temporary folder, for tests of what a report shows.
 
+use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
 use tracetree::analysis::Analysis;
-use tracetree::diff::TraceDiff;
 use tracetree::report::{Emit, Report, ReportOptions};
-use tracetree::trace::{ReadOptions, Trace};
-use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result};
 
 /// Names that would do something in a page, a drawing, a table, a workbook or a terminal.
@@ -102,14 +100,6 @@ pub fn with_analysis<T>(
     pair: &PerSide<String>,
     use_it: impl FnOnce(&Analysis) -> Result<T>,
 ) -> Result<T> {
-    let read = |name: &str, text: &String| {
-        Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
-    };
-    let traces = PerSide::new(
-        read("baseline.json", &pair.baseline)?,
-        read("candidate.json", &pair.candidate)?,
-    );
-    let trees = traces.map(CallTree::build);
-    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
-    use_it(&Analysis::new(diff))
+    let names = PerSide::new("baseline.json", "candidate.json");
+    use_it(&analyse_texts(names, pair)?)
 }

@@ -45,26 +45,11 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
 
 /// Candidate / baseline per step, where the kernels are the same.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
-    match cause.reason {
-        Reason::KernelSlower | Reason::KernelFaster => {
-            let steps = scale.steps.baseline as f64 / scale.steps.candidate as f64;
-            cause.time.ratio().map(|ratio| ratio * steps)
-        }
-        Reason::Clock
-        | Reason::KernelSwapped
-        | Reason::MoreKernels
-        | Reason::FewerKernels
-        | Reason::MoreWork
-        | Reason::New
-        | Reason::Gone
-        | Reason::Host
-        | Reason::Sync
-        | Reason::Latency
-        | Reason::Queue
-        | Reason::Tail
-        | Reason::Unknown
-        | Reason::BeforeWindow => None,
+    if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
+        return None;
     }
+    let steps = scale.steps.baseline as f64 / scale.steps.candidate as f64;
+    cause.time.ratio().map(|ratio| ratio * steps)
 }
 
 /// Time of both sides in causes with the same kernels.

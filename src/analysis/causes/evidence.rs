@@ -65,22 +65,14 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> St
     };
     let times =
         format!("{counts}, {:.3} → {:.3} ms", millis(time.baseline), millis(time.candidate));
-    let names = match reason {
-        Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels => swapped(part),
-        Reason::MoreWork => format!("; {} → {}", part.key.arguments.0, part.key.arguments.1),
-        Reason::KernelSlower
-        | Reason::KernelFaster
-        | Reason::Clock
-        | Reason::New
-        | Reason::Gone
-        | Reason::Host
-        | Reason::Sync
-        | Reason::Latency
-        | Reason::Queue
-        | Reason::Tail
-        | Reason::Unknown
-        | Reason::BeforeWindow => String::new(),
-    };
+    let names =
+        if matches!(reason, Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels) {
+            swapped(part)
+        } else if reason == Reason::MoreWork {
+            format!("; {} → {}", part.key.arguments.0, part.key.arguments.1)
+        } else {
+            String::new()
+        };
     let ops = match part.key.kind {
         PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
         PartKind::Common | PartKind::Unlinked => String::new(),

@@ -214,7 +214,7 @@ impl Analysis {
         }
         match (name(Side::Baseline), name(Side::Candidate)) {
             (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(name), _) | (None, Some(name)) => without_module_prefix(&name),
+            (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(&name).to_owned(),
             (None, None) => String::new(),
         }
     }
@@ -263,8 +263,4 @@ impl Analysis {
             (None, None) => String::new(),
         }
     }
-}
-
-fn without_module_prefix(name: &str) -> String {
-    name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
 }

@@ -160,7 +160,7 @@ impl Found {
 }
 
 /// Whether a call is the launch of a captured graph.
-fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
+pub(crate) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Runtime
         && tree.is_gpu_path(call)
         && tree.name(call).contains("GraphLaunch")

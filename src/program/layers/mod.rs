@@ -18,6 +18,7 @@ use super::steps::Steps;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use graphs::Reaches;
+pub(crate) use graphs::is_graph_launch;
 use rustc_hash::FxHashMap;
 use stacks::Found;
 

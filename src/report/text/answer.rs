@@ -5,6 +5,7 @@ use crate::analysis::{Analysis, Cause, Reason, WallBasis, WallTotals};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::ModuleName;
 
 /// `step 177.6 → 141.1 ms (−20.6 %): GPU idle −38.1 ms, GPU busy +1.6 ms; the device was idle 43 → 27 %
 /// of the step`.
@@ -88,25 +89,11 @@ fn line(figures: Figures, cause: &Cause) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),
         module if cause.place == module => cause.place.clone(),
-        module => format!("{}: {}", module.trim_start_matches("nn.Module: "), cause.place),
+        module => format!("{}: {}", ModuleName::instance_or_name(module), cause.place),
     };
-    let outside = match cause.reason {
-        Reason::BeforeWindow => " (no part of the step)",
-        Reason::KernelSlower
-        | Reason::KernelFaster
-        | Reason::Clock
-        | Reason::KernelSwapped
-        | Reason::MoreKernels
-        | Reason::FewerKernels
-        | Reason::MoreWork
-        | Reason::New
-        | Reason::Gone
-        | Reason::Host
-        | Reason::Sync
-        | Reason::Latency
-        | Reason::Queue
-        | Reason::Tail
-        | Reason::Unknown => "",
+    let outside = match cause.reason == Reason::BeforeWindow {
+        true => " (no part of the step)",
+        false => "",
     };
     CauseLine {
         difference: figures.signed(cause.difference.0 as f64),
