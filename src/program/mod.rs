@@ -9,7 +9,7 @@
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
 //! | what a trace accounts | [`Measure`] |
-//! | whether a call communicates | `is_communication` |
+//! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
@@ -29,7 +29,7 @@ mod synchronisation;
 mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
-pub(crate) use communication::is_communication;
+pub(crate) use communication::Communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub(crate) use layers::is_graph_launch;
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -54,6 +54,7 @@ pub struct Program {
     repeats: RepeatDetection,
     steps: OnceLock<Steps>,
     phases: OnceLock<Phases>,
+    communication: OnceLock<Communication>,
 }
 
 impl Program {
@@ -64,7 +65,13 @@ impl Program {
 
     /// The program that a tree is of; says whether repeats stand for steps where none are recorded.
     pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
-        Program { tree: tree.into(), repeats, steps: OnceLock::new(), phases: OnceLock::new() }
+        Program {
+            tree: tree.into(),
+            repeats,
+            steps: OnceLock::new(),
+            phases: OnceLock::new(),
+            communication: OnceLock::new(),
+        }
     }
 
     /// The calls.
@@ -80,5 +87,10 @@ impl Program {
     /// The phase of each call.
     pub fn phases(&self) -> &Phases {
         self.phases.get_or_init(|| Phases::of(&self.tree))
+    }
+
+    /// Which calls are communication.
+    pub(crate) fn communication(&self) -> &Communication {
+        self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }
 }
