@@ -5,6 +5,7 @@
 //! | steps, and the step of a call | [`Steps`] |
 //! | phases, and the phase of a call | [`Phases`] |
 //! | what an annotation says | [`annotations`] |
+//! | how many tokens an annotation's attention works on | [`Lengths`] |
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
@@ -17,6 +18,7 @@ mod annotations;
 pub(crate) mod communication;
 mod info;
 mod layers;
+mod lengths;
 mod measure;
 mod model;
 mod phase;
@@ -33,6 +35,8 @@ pub(crate) use communication::Communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub(crate) use layers::is_graph_launch;
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
+pub use lengths::Lengths;
+pub(crate) use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
 pub use phase::Phase;

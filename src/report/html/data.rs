@@ -24,7 +24,7 @@ pub(super) struct PageData<'a> {
     names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
-    tree: PageTree<'a>,
+    pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
 }
