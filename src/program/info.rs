@@ -237,7 +237,7 @@ fn steps(found: &[Annotation]) -> u64 {
         .iter()
         .filter_map(|annotation| match annotation.meaning {
             Meaning::Step(number) => Some(number),
-            Meaning::Batch(_) | Meaning::Training(_) => None,
+            Meaning::Batch(_) | Meaning::Training(_) | Meaning::Capture(_) => None,
         })
         .collect();
     numbers.sort_unstable();
@@ -250,7 +250,7 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
         found.iter().any(|annotation| match annotation.meaning {
             Meaning::Batch(batch) => batch.phase == phase,
             Meaning::Training(part) => part == phase,
-            Meaning::Step(_) => false,
+            Meaning::Step(_) | Meaning::Capture(_) => false,
         })
     };
     // A backward op names the thread of its forward op: where there is one, there are both passes.

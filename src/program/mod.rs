@@ -8,12 +8,14 @@
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
+//! | which captured graph is replayed | [`Captures`] |
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `is_communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
+mod captures;
 pub(crate) mod communication;
 mod info;
 mod layers;
@@ -28,6 +30,7 @@ mod steps;
 mod synchronisation;
 mod words;
 
+pub use captures::{CaptureSource, Captures};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub(crate) use communication::is_communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};

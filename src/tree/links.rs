@@ -135,7 +135,7 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in
-        trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
+        trace.own_events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
     {
         starts
             .entry((trace.thread_of(event), trace.start(event)))
