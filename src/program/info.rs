@@ -199,7 +199,7 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         Category::GpuUserAnnotation,
     ];
     let mut counts = [0_u64; ALL.len()];
-    for event in trace.events() {
+    for event in trace.own_events() {
         counts[trace.category(event) as usize] += 1;
     }
     ALL.into_iter()

@@ -34,7 +34,6 @@ pub use captures::{CaptureSource, Captures};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub(crate) use communication::is_communication;
 pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
-pub(crate) use layers::is_graph_launch;
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
