@@ -33,7 +33,7 @@ mod words;
 pub use captures::{CaptureSource, Captures};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub(crate) use communication::is_communication;
-pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};

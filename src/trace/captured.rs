@@ -81,6 +81,17 @@ impl Trace {
         &self.captured
     }
 
+    /// For each graph launch with captured calls, by uid: the uid that the first event of the capture's
+    /// file would have, and the launch.
+    pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
+        let range = |(event, call): (EventId, &CapturedCall)| {
+            (Uid(self.uid(event).0 - call.uid.0), call.launch)
+        };
+        let mut ranges: Vec<(Uid, Uid)> = self.captured.iter().map(range).collect();
+        ranges.dedup();
+        ranges
+    }
+
     /// For GPU events of replayed graphs, the uid of the captured call that launches them.
     pub fn captured_launches(&self) -> &Sparse<Uid> {
         &self.captured_launches

@@ -15,7 +15,7 @@
 
 use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which event each launch has become.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +59,7 @@ const LESSONS: usize = 3;
 
 /// Aligns captured launches with the events of a replay.
 pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Alignment {
+    let launched = &comparable(launched, ran, alphabet);
     let mut evidence = Evidence::new(alphabet);
     let orders = orders(ran);
     let mut best: Option<(Score, Alignment)> = None;
@@ -71,6 +72,17 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     let (_, mut alignment) = best.expect("there is an order");
     alignment.agreement = evidence.agreement(launched, ran, &alignment);
     alignment
+}
+
+/// The launches without the names that are mangled on one side and not on the other: they say nothing.
+fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
+    let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
+    let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
+    let comparable = |launch: &Launched| Launched {
+        name: launch.name.filter(|name| names.contains(name) || !is_mangled(*name)),
+        ..*launch
+    };
+    launched.iter().map(comparable).collect()
 }
 
 /// The streams of the replay as lists of events; and all events by node, where nodes are numbered:

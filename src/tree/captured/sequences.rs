@@ -77,8 +77,6 @@ impl Launched {
             let event = graph.calls[at as usize].event;
             let call = tree.call_of(event).expect("captured calls are calls of their tree");
             let name = trace.launched_kernels().get(event).map(|&name| trace.text(name));
-            // Of some kernels only the mangled name is known: it says nothing about the other one.
-            let name = name.filter(|name| !name.starts_with("_Z"));
             Launched {
                 at,
                 kind,
