@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit code out. Only this module prints.
 
+mod captures;
 mod columns;
 mod compare;
 mod diff;

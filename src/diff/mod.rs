@@ -196,6 +196,20 @@ impl TraceDiff {
         })
     }
 
+    /// Whether a call stands alone only because the capture of its graph is known on its side and not
+    /// on the other, which launches the same graph: no difference of the traces, but of what is known
+    /// of them.
+    pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
+        let tree = self.tree(side);
+        if !tree.is_captured(call) || self.partner(side, call).is_some() {
+            return false;
+        }
+        let launch = tree.ancestors(call).find(|&above| !tree.is_captured(above));
+        let partner = launch.and_then(|launch| self.partner(side, launch));
+        let other = self.tree(side.other());
+        partner.is_some_and(|launch| other.size(launch) == other.gpu_events(launch) + 1)
+    }
+
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
     pub fn plain_name(&self, side: Side, call: CallId) -> &str {

@@ -9,12 +9,14 @@
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
+//! | which captured graph is replayed | [`Captures`] |
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
+mod captures;
 pub(crate) mod communication;
 mod info;
 mod layers;
@@ -31,9 +33,9 @@ mod synchronisation;
 mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::Communication;
-pub use info::{CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
-pub(crate) use layers::is_graph_launch;
+pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use lengths::Lengths;
 pub(crate) use lengths::LengthsOf;

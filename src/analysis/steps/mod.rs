@@ -200,7 +200,7 @@ impl Analysis {
 
     fn launch_of(&self, tree: &CallTree, call: CallId) -> Option<CallId> {
         match self.measure() {
-            Measure::GpuTime => tree.launch(call),
+            Measure::GpuTime => tree.running_launch(call),
             Measure::HostSelfTime => None,
         }
     }
