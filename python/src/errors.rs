@@ -12,7 +12,8 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     match system_code(error) {
         // Python makes a FileNotFoundError, a PermissionError, … of it.
         Some(code) => {
-            PyOSError::new_err((code, error.message().to_owned(), error.path().to_path_buf()))
+            let message = error.message().replace(&format!(" (os error {code})"), "");
+            PyOSError::new_err((code, message, error.path().to_string_lossy().into_owned()))
         }
         None => trace_error(py, error).unwrap_or_else(|error| error),
     }

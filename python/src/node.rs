@@ -14,10 +14,10 @@ use tracetree::{Analysis, CallTree, Side};
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 /// ...                    "examples/traces/resnet.cuda.json.gz")
 /// >>> node = d.node(uid=38)
-/// >>> node.name, node.kind, node.partner.name
-/// ('aten::miopen_convolution', 'op', 'aten::cudnn_convolution')
-/// >>> node.parent.name
-/// 'aten::_convolution'
+/// >>> node.name, node.kind, node.partner.uid
+/// ('aten::_convolution', 'op', 35)
+/// >>> [child.name for child in node.children], [child.name for child in node.partner.children]
+/// (['aten::miopen_convolution'], ['aten::cudnn_convolution'])
 #[pyclass(frozen, eq, hash, module = "tracetree")]
 pub(crate) struct Node {
     tree: Arc<CallTree>,

@@ -22,7 +22,7 @@ use tracetree::tables::{self, Cell, ColumnType, RowSink};
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 /// ...                    "examples/traces/resnet.cuda.json.gz")
 /// >>> d.names
-/// <tracetree.Table names: 22 rows x 6 columns>
+/// <tracetree.Table names: 23 rows x 6 columns>
 /// >>> d.names.column("name")[0]
 /// 'aten::convolution_backward'
 #[pyclass(frozen, module = "tracetree")]
@@ -228,7 +228,7 @@ impl Table {
         match py.detach(|| std::fs::write(&path, &text)) {
             Ok(()) => Ok(None),
             Err(error) => {
-                let message = format!("cannot write the table: {error}");
+                let message = "cannot write the table";
                 Err(PyOSError::new_err((error.raw_os_error(), message, path)))
             }
         }

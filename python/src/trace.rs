@@ -171,8 +171,9 @@ impl Tree {
     /// The call of the event at this position in `traceEvents`.
     ///
     /// Raises `UsageError` where there is none, or the event is no part of the tree.
-    fn node(&self, py: Python<'_>, uid: u32) -> PyResult<Node> {
-        let event = self.tree.trace().event_at(Uid(uid));
+    fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {
+        let known = u32::try_from(uid).ok();
+        let event = known.and_then(|uid| self.tree.trace().event_at(Uid(uid)));
         let call = event.and_then(|event| self.tree.call_of(event));
         let call = call.ok_or_else(|| {
             let message = format!("event {uid} is no host call and no GPU event");

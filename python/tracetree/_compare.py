@@ -143,7 +143,7 @@ def _threshold(what: str, value: float | None) -> float | None:
 
 
 def _told(
-    progress: Progress | bool | None, sources: tuple[_native.Source, ...]
+    progress: Progress | bool | None, sources: tuple[_native._Source, ...]
 ) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
     """Whom the native half tells, and what ends it."""
     if callable(progress):
@@ -159,7 +159,7 @@ def _nothing() -> None:
 
 
 def _calls(
-    progress: Progress, sources: tuple[_native.Source, ...]
+    progress: Progress, sources: tuple[_native._Source, ...]
 ) -> Callable[[str, str | None, int], object]:
     sizes = dict(zip(("baseline", "candidate"), map(_size, sources)))
 
@@ -170,7 +170,7 @@ def _calls(
     return tell
 
 
-def _size(given: _native.Source) -> int | None:
+def _size(given: _native._Source) -> int | None:
     if isinstance(given, tuple):
         return len(given[1])
     if isinstance(given, Trace):

@@ -9,7 +9,7 @@ from tracetree._errors import TraceError, UsageError
 from tracetree._native import Trace
 
 if TYPE_CHECKING:
-    from tracetree._native import Source
+    from tracetree._native import _Source
 
 KINDS = (
     "a path, bytes, a file object, a dict with \"traceEvents\", a stopped torch.profiler.profile, "
@@ -17,7 +17,7 @@ KINDS = (
 )
 
 
-def source(given: Any) -> Source:
+def source(given: Any) -> _Source:
     """The trace that ``given`` stands for."""
     if isinstance(given, Trace):
         return given
@@ -39,7 +39,7 @@ def source(given: Any) -> Source:
     raise TypeError(f"a trace is {KINDS}; not {type(given).__name__}")
 
 
-def one_run(runs: list[Any] | tuple[Any, ...]) -> Source:
+def one_run(runs: list[Any] | tuple[Any, ...]) -> _Source:
     """The only one of several runs of a side."""
     if len(runs) == 1 and not (isinstance(runs[0], dict) and "ph" in runs[0]):
         return source(runs[0])

@@ -8,7 +8,7 @@ Exchange the import line, and a script of ``TraceDiff`` runs:
 >>> td = TraceDiff(tree1, tree2)
 >>> td.generate_tracediff_report()
 >>> td.get_corresponding_uid(1, 38)
-36
+35
 
 Data frames have the columns and the -1 of the CSV files. What is new is in ``td.comparison``.
 """
