@@ -16,8 +16,10 @@ use tracetree::{Analysis, CallTree, Side};
 /// >>> node = d.node(uid=38)
 /// >>> node.name, node.kind, node.partner.uid
 /// ('aten::_convolution', 'op', 35)
-/// >>> [child.name for child in node.children], [child.name for child in node.partner.children]
-/// (['aten::miopen_convolution'], ['aten::cudnn_convolution'])
+/// >>> [child.name for child in node.children]
+/// ['aten::miopen_convolution']
+/// >>> [child.name for child in node.partner.children]
+/// ['aten::cudnn_convolution', 'aten::reshape', 'aten::add_']
 #[pyclass(frozen, eq, hash, module = "tracetree")]
 pub(crate) struct Node {
     tree: Arc<CallTree>,

@@ -22,7 +22,7 @@ const FURTHEST: usize = 10;
 /// >>> import tracetree
 /// >>> t = tracetree.open("examples/traces/resnet.rocm.json.gz")
 /// >>> t
-/// <tracetree.Trace examples/traces/resnet.rocm.json.gz: 10545 events>
+/// <tracetree.Trace examples/traces/resnet.rocm.json.gz: 7839 events>
 /// >>> t.info()["steps"]
 /// 3
 #[pyclass(frozen, module = "tracetree")]
@@ -142,7 +142,7 @@ impl Trace {
 /// >>> import tracetree
 /// >>> tree = tracetree.open("examples/traces/resnet.rocm.json.gz").tree()
 /// >>> [root.name for root in tree.roots]
-/// ['main', 'autograd', '(launch not in trace)']
+/// ['thread 950 (python3)', 'thread 1047 (autograd)', '(launch not in trace)']
 #[pyclass(frozen, module = "tracetree")]
 pub(crate) struct Tree {
     tree: Arc<CallTree>,

@@ -116,9 +116,10 @@ def test_a_node_knows_what_stands_around_it(d: tracetree.Comparison) -> None:
     assert all(kernel.kind == "gpu" and node in kernel.ancestors for kernel in node.kernels)
     assert node.kernel_time_us == pytest.approx(sum(k.duration_us for k in node.kernels))
     row = next(row for row in d.rows.to_pylist() if row["uid_baseline"] == 38)
-    assert [k.name for k in sorted(node.kernels, key=lambda k: k.start_us or 0.0)] == (
-        row["kernel_names_baseline"]
-    )
+    # Kernels of an op below that has a partner of its own are in that one's row.
+    names = [kernel.name for kernel in sorted(node.kernels, key=lambda k: k.start_us or 0.0)]
+    left = iter(names)
+    assert all(name in left for name in row["kernel_names_baseline"])
     assert node.arguments["input_shape"] == row["input_shape_baseline"]
     assert node.partner is not None and node.partner.partner == node
     assert node.partner.uid == row["uid_candidate"] and node.partner.side == "candidate"
@@ -234,7 +235,7 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
         ("missing.json", FileNotFoundError, "cannot open the trace.*missing.json"),
         ("examples", IsADirectoryError, "examples"),
         ("README.md", tracetree.TraceError, "README.md"),
-        ("a\0b", ValueError, "null byte|nul"),
+        ("a\0b", tracetree.TraceError, "NUL byte"),
     ],
 )
 def test_bad_input_is_an_exception_that_says_what_to_do(

@@ -5,6 +5,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict, final
 
+__all__ = [
+    "VERSION",
+    "Comparison",
+    "Explanation",
+    "Node",
+    "Table",
+    "Trace",
+    "Tree",
+    "compare",
+    "main",
+    "read",
+]
+
 VERSION: Final[str]
 
 _Path: TypeAlias = str | PathLike[str]
