@@ -1,13 +1,15 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
-use super::Outcome;
+use super::captures::CaptureArgs;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
+use super::{Outcome, load};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
-use tracetree::program::{HeadInfo, TraceInfo};
+use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
 use tracetree::report::{
     DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
     write_info_head_fields, write_info_json, write_info_line,
@@ -22,6 +24,8 @@ pub(super) struct InfoArgs {
     traces: Vec<PathBuf>,
     #[command(flatten)]
     yardstick: YardstickArgs,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// How they are described.
     #[arg(long, default_value = "text")]
     format: InfoFormat,
@@ -38,10 +42,11 @@ enum InfoFormat {
 /// So many ops are listed as the furthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// What the efficiency of a trace is told by.
+/// What the efficiency of a trace is told by, and where the captures of its graphs are.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
+    captures: CaptureSource,
 }
 
 impl Yardstick {
@@ -49,6 +54,7 @@ impl Yardstick {
         Ok(Yardstick {
             models: args.yardstick.models()?.unwrap_or_default(),
             peaks: args.yardstick.peaks()?.unwrap_or_default(),
+            captures: args.captures.source(),
         })
     }
 }
@@ -124,11 +130,21 @@ fn read_all(
 }
 
 fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<DescribedTrace> {
-    let tree = CallTree::build(Trace::open_with(path, options)?);
+    let trace = Arc::new(Trace::open_with(path, options)?);
+    let quietly = without_progress(options);
+    let captures = yardstick.captures.open(&trace, Some(path), &quietly)?;
+    let tree = load::with_captures(CallTree::build(trace), &captures, options.strict)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
     let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
+}
+
+/// The bars are of the traces themselves.
+fn without_progress(options: &ReadOptions) -> ReadOptions {
+    let mut quietly = options.clone();
+    quietly.progress = None;
+    quietly
 }
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {

@@ -3,6 +3,7 @@
 //! It stands on the library as any other program does, and is a part of it so that the binary and the
 //! Python package run the same code; with the feature `cli`.
 
+mod captures;
 mod columns;
 mod compare;
 mod diff;

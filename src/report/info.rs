@@ -95,6 +95,9 @@ pub fn write_info_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> 
     write!(out, " · {} · {} events", info.platform.vendor.label(), info.events)?;
     write!(out, ", {} on GPU", info.gpu_events)?;
     write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
+    if let Some(captured) = &info.captured {
+        write!(out, " · {} of {} replayed captured", captured.placed, captured.kernels)?;
+    }
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
         write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
     }
@@ -150,6 +153,13 @@ pub fn write_info_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()
             "launches",
             &format!("in the trace for {:.1} % of the GPU time", 100.0 * share),
         )?;
+    }
+    if let Some(captured) = &info.captured {
+        let text = format!(
+            "{} of {} launches have a capture, {} of {} kernels stand below their ops",
+            captured.fitting, captured.launches, captured.placed, captured.kernels
+        );
+        field(out, "graphs", &text)?;
     }
     field(out, "span", &format!("{:.3} us", info.span_us))?;
     field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;

@@ -3,7 +3,7 @@
 mod timeline;
 
 use super::{Analysis, Judgement};
-use crate::program::{Measure, Phase, Phases, StepId, StepSpan, Steps, is_communication};
+use crate::program::{Communication, Measure, Phase, Phases, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -169,14 +169,14 @@ impl Analysis {
         count: usize,
         group: impl Fn(CallId) -> usize,
     ) -> Vec<Figures> {
-        let tree = self.tree(side);
+        let (tree, communication) = (self.tree(side), self.diff.program(side).communication());
         let mut figures = vec![Figures::default(); count];
         let mut occupied = Vec::new();
         let mut launches: Vec<(usize, CallId)> = Vec::new();
         for &call in self.accounted_calls(side) {
             let event = tree.event(call).expect("accounted calls are events");
             let at = group(call);
-            let activity = activity(tree, call);
+            let activity = activity(tree, communication, call);
             figures[at].add(activity, self.time_of(side, call));
             launches.extend(self.launch_of(tree, call).map(|launch| (at, launch)));
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
@@ -200,7 +200,7 @@ impl Analysis {
 
     fn launch_of(&self, tree: &CallTree, call: CallId) -> Option<CallId> {
         match self.measure() {
-            Measure::GpuTime => tree.launch(call),
+            Measure::GpuTime => tree.running_launch(call),
             Measure::HostSelfTime => None,
         }
     }
@@ -246,11 +246,11 @@ fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     (begin, spans().map(|span| span.1).max().unwrap_or(begin))
 }
 
-fn activity(tree: &CallTree, call: CallId) -> Activity {
+fn activity(tree: &CallTree, communication: &Communication, call: CallId) -> Activity {
     let event = tree.event(call).expect("accounted calls are events");
     match tree.trace().category(event) {
         Category::Memcpy | Category::Memset => Activity::Copy,
-        Category::Kernel if is_communication(tree, call) => Activity::Communication,
+        Category::Kernel if communication.is(tree, call) => Activity::Communication,
         Category::Kernel
         | Category::CpuOp
         | Category::PythonFunction
