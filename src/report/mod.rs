@@ -5,6 +5,8 @@
 //! into place when all of them are complete, so that a failed run leaves no half report. Files of an
 //! earlier report that this one does not write are removed; all others in the target are left alone.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod cell;
 mod csv;
 mod emit;
@@ -26,6 +28,8 @@ mod unfinished;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
+#[cfg(feature = "arrow")]
+pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
 pub use info::{
