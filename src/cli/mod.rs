@@ -16,6 +16,7 @@ mod fleet;
 mod fleet_summary;
 mod format;
 mod info;
+mod info_text;
 mod limit;
 mod load;
 mod model_diff;
