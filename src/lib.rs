@@ -84,9 +84,11 @@
 pub mod analysis;
 mod cancel;
 mod comparison;
+mod condition;
 pub mod diff;
 pub mod error;
 pub mod fleet;
+pub mod gate;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod program;

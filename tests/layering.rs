@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 14] = [
     "error",
     "cancel",
     "side",
+    "condition",
     "trace",
     "tree",
     "program",
@@ -16,10 +17,11 @@ const LAYERS: [&str; 12] = [
     "tables",
     "report",
     "comparison",
+    "gate",
     "fleet",
 ];
 /// Beside the line: what it may use.
-const MODEL: [&str; 2] = ["error", "trace"];
+const MODEL: [&str; 3] = ["error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
@@ -180,7 +182,8 @@ const DOORS: [(&str, &[&str]); 29] = [
     // Compressed input comes in through `trace`; the one packed output goes out through `report`.
     ("flate2", &["trace", "report"]),
     ("hashbrown", &["trace"]),
-    ("indextree", &["report"]),
+    // Trees of equal calls: stacks of a flame graph, digests of runs.
+    ("indextree", &["report", "gate"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
     ("open", &["cli"]),

@@ -1,0 +1,15 @@
+//! Runs before and after a change → does the change break a rule, where, and why.
+//!
+//! ```text
+//! run ─read─▶ CallTree ─digest─▶ Digest ─┬─ kept as a baseline file
+//!                                        ▼
+//! runs before ─────────────────▶ Digest ─compare─▶ changes ─rules─▶ Verdict: pass, fail, inconclusive
+//! ```
+//! Both sides are digests, whether they come from traces or from a file, so that a recorded baseline
+//! says what the traces that it was recorded of would say.
+
+mod compare;
+mod digest;
+
+pub use compare::{Change, Item, Place, Site, Structure, StructureRule};
+pub use digest::{Digest, Digester, Node, NodeKind, Range, RunFacts, Setup, Variant};
