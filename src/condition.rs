@@ -53,11 +53,6 @@ impl Relation {
             Relation::AtMost => value <= limit,
         }
     }
-
-    /// As conditions write it.
-    pub(crate) fn sign(self) -> &'static str {
-        RELATIONS.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
-    }
 }
 
 impl<'t> Condition<'t> {
@@ -86,9 +81,9 @@ impl<'t> Bound<'t> {
     fn parse(bound: &'t str) -> Result<Bound<'t>, String> {
         let at = ['<', '>'].iter().filter_map(|&sign| first_outside_of_quotes(bound, sign)).min();
         let at = at.ok_or("expected `>`, `>=`, `<` or `<=`")?;
-        let split = RELATIONS.iter().find_map(|(sign, relation)| {
-            Some((*relation, bound[at..].strip_prefix(sign)?.trim()))
-        });
+        let split = RELATIONS
+            .iter()
+            .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
         // A limit that is no number is told as a whole by who knows the units.
@@ -156,7 +151,8 @@ mod tests {
 
     #[test]
     fn subject_quantity_labels_relation_number_and_unit_are_told_apart() {
-        let text = r#"module("a: b>c") : gpu_time{phase="decode", category='gemm'} <= 12.5 ms & share>1%"#;
+        let text =
+            r#"module("a: b>c") : gpu_time{phase="decode", category='gemm'} <= 12.5 ms & share>1%"#;
         let condition = Condition::parse(text).expect("a condition");
         assert_eq!(condition.subject, Some(r#"module("a: b>c")"#));
         let [one, two] = &condition.bounds[..] else { panic!("two bounds") };

@@ -179,8 +179,8 @@ const DOORS: [(&str, &[&str]); 29] = [
     ("crc32fast", &["trace"]),
     // Tables go out through `report`; a measured profile comes in through `model`.
     ("csv", &["report", "model"]),
-    // Compressed input comes in through `trace`; the one packed output goes out through `report`.
-    ("flate2", &["trace", "report"]),
+    // Compressed input comes in through `trace`; packed output goes out through `report` and `gate`.
+    ("flate2", &["trace", "report", "gate"]),
     ("hashbrown", &["trace"]),
     // Trees of equal calls: stacks of a flame graph, digests of runs.
     ("indextree", &["report", "gate"]),
@@ -193,19 +193,19 @@ const DOORS: [(&str, &[&str]); 29] = [
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report"]),
+    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "model"]),
+    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "model"]),
     // JSON texts inside of traces (shapes, lists) and of reports.
-    ("serde_json", &["trace", "analysis", "tables", "report", "model"]),
+    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),
     ("similar", &["diff"]),
     ("special", &["analysis"]),
     ("terminal_size", &["cli"]),
-    // Files that users write: aliases, categories, scenarios.
-    ("toml", &["diff", "analysis", "model"]),
+    // Files that users write: aliases, categories, rules, scenarios.
+    ("toml", &["diff", "analysis", "gate", "model"]),
     ("zstd", &["trace"]),
 ];
 

@@ -107,7 +107,8 @@ impl Place {
             if *word == Word::Module {
                 crate::program::extend_chain(&mut chain, name);
             }
-            let (below, is_named) = query.step(progress, Segment { word: *word, name, chain: &chain });
+            let (below, is_named) =
+                query.step(progress, Segment { word: *word, name, chain: &chain });
             progress = below;
             is_named
         })

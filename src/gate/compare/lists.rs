@@ -104,8 +104,10 @@ impl Lists {
         digests: (&Digest, &Digest),
         bags: (&Bags<'_>, &Bags<'_>),
     ) -> (Vec<NodeId>, Vec<NodeId>) {
-        let missed_before = self.missed(digests.0, bags.0, &self.gone, &self.called.0, (digests.1, &self.called.1));
-        let missed_after = self.missed(digests.1, bags.1, &self.new, &self.called.1, (digests.0, &self.called.0));
+        let missed_before =
+            self.missed(digests.0, bags.0, &self.gone, &self.called.0, (digests.1, &self.called.1));
+        let missed_after =
+            self.missed(digests.1, bags.1, &self.new, &self.called.1, (digests.0, &self.called.0));
         let shares = |bag: &Bag, other: &Bag| bag.keys().any(|key| other.contains_key(key));
         let new: Vec<NodeId> = self
             .new

@@ -47,7 +47,9 @@ impl Structure {
         let is_flat = baseline.setup.has_modules != candidate.setup.has_modules;
         let has_shapes = baseline.setup.has_shapes && candidate.setup.has_shapes;
         let mut structure = match is_flat {
-            true => walk::compare(&flat::without_modules(baseline), &flat::without_modules(candidate)),
+            true => {
+                walk::compare(&flat::without_modules(baseline), &flat::without_modules(candidate))
+            }
             false => walk::compare(baseline, candidate),
         };
         (structure.is_flat, structure.has_shapes) = (is_flat, has_shapes);

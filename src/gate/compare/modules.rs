@@ -22,9 +22,7 @@ pub(super) fn pairs(
     ones: &[NodeId],
     twos: &[NodeId],
 ) -> Vec<(NodeId, NodeId)> {
-    let same = |&(&one, &two): &(&NodeId, &NodeId)| {
-        bags.0.hash(one) == bags.1.hash(two)
-    };
+    let same = |&(&one, &two): &(&NodeId, &NodeId)| bags.0.hash(one) == bags.1.hash(two);
     let head = ones.iter().zip(twos).take_while(same).count();
     let rest = (&ones[head..], &twos[head..]);
     let tail = rest.0.iter().rev().zip(rest.1.iter().rev()).take_while(same).count();

@@ -1,11 +1,11 @@
 //! Two digests from the root down → the changes: partner places hold what they call against each other.
 
+use super::Structure;
 use super::bag::Bags;
 use super::change::{Change, Item, Place, Site, StructureRule};
 use super::fusion::{is_fused, is_split};
 use super::lists::Lists;
 use super::variants::Exchanged;
-use super::Structure;
 use crate::diff::plain_name;
 use crate::gate::digest::{Digest, Node, NodeKind, Range};
 use crate::program::Word;
@@ -114,12 +114,14 @@ impl<'d> Walk<'d> {
             let calls =
                 (lists.called.0.calls(self.before, key), lists.called.1.calls(self.after, key));
             let calls = (self.scaled(pair, calls.0), calls.1);
-            let ids = |side: &super::lists::Called| side.others.get(key).cloned().unwrap_or_default();
+            let ids =
+                |side: &super::lists::Called| side.others.get(key).cloned().unwrap_or_default();
             let (ones, twos) = (ids(&lists.called.0), ids(&lists.called.1));
             let name = ones.first().map(|&id| self.before.node(id).name.as_str());
             let name = name.or(twos.first().map(|&id| self.after.node(id).name.as_str()));
             let name = name.unwrap_or_default();
-            let surplus = |nodes| Surplus { kind: key.0, name, before: calls.0, after: calls.1, nodes };
+            let surplus =
+                |nodes| Surplus { kind: key.0, name, before: calls.0, after: calls.1, nodes };
             let differs = calls.1.is_above(calls.0) || calls.0.is_above(calls.1);
             if differs && self.is_moved(key) {
                 continue;
@@ -173,9 +175,8 @@ impl<'d> Walk<'d> {
             scale(calls.usual, one.usual, two.least),
             scale(calls.usual, one.usual, two.most),
         ];
-        let (least, most) = ends.iter().fold((u64::MAX, 0), |(least, most), &end| {
-            (least.min(end), most.max(end))
-        });
+        let (least, most) =
+            ends.iter().fold((u64::MAX, 0), |(least, most), &end| (least.min(end), most.max(end)));
         Range { least, usual: ends[1], most }
     }
 
@@ -288,7 +289,13 @@ impl<'d> Walk<'d> {
     }
 
     /// Ops, waits and graph launches that a place has more or fewer of.
-    fn tell_calls(&mut self, pair: Pair, gone: &[Surplus<'d>], new: &[Surplus<'d>], is_split: bool) {
+    fn tell_calls(
+        &mut self,
+        pair: Pair,
+        gone: &[Surplus<'d>],
+        new: &[Surplus<'d>],
+        is_split: bool,
+    ) {
         let is_op = |surplus: &&Surplus<'d>| surplus.kind == NodeKind::Op;
         for wait in new.iter().filter(|surplus| surplus.kind == NodeKind::Wait) {
             self.add_surplus(pair, StructureRule::NewSync, wait);
@@ -314,7 +321,10 @@ impl<'d> Walk<'d> {
         let is_lost = is_split || (lost && count(&plain) > count(&gone));
         let rule = |otherwise| if is_lost { StructureRule::LostFusion } else { otherwise };
         // What was split first: it tells most.
-        plain.sort_by_key(|surplus| (surplus.before.usual == 0, is_backward(surplus.name)));
+        plain.sort_by_key(|surplus| {
+            let more = surplus.after.usual.saturating_sub(surplus.before.usual);
+            (surplus.before.usual == 0, is_backward(surplus.name), std::cmp::Reverse(more))
+        });
         for surplus in plain {
             self.add_surplus(pair, rule(StructureRule::NewOp), surplus);
         }
@@ -391,7 +401,11 @@ impl<'d> Walk<'d> {
         }
         let ops: Vec<String> = ops
             .iter()
-            .map(|(name, &count)| if count == 1 { (*name).to_owned() } else { format!("{count} × {name}") })
+            .map(
+                |(name, &count)| {
+                    if count == 1 { (*name).to_owned() } else { format!("{count} × {name}") }
+                },
+            )
             .collect();
         ops.join(", ")
     }
@@ -476,12 +490,18 @@ impl<'d> Walk<'d> {
             // A module: of the first op below it that somebody calls.
             None => {
                 let below = id.descendants(&self.after.tree);
-                below.map(|below| &self.after.node(below).sites).find(|s| !s.is_empty())?.iter().collect()
+                below
+                    .map(|below| &self.after.node(below).sites)
+                    .find(|s| !s.is_empty())?
+                    .iter()
+                    .collect()
             }
         };
         let known = |frame: &str| -> u64 {
             let name = plain_name(CallKind::Frame, frame);
-            let same = |node: &&Node| node.kind == self.after.node(id).kind && node.name == self.after.node(id).name;
+            let same = |node: &&Node| {
+                node.kind == self.after.node(id).kind && node.name == self.after.node(id).name
+            };
             self.before
                 .children(pair.one)
                 .map(|child| self.before.node(child))
@@ -491,7 +511,9 @@ impl<'d> Walk<'d> {
                 .map(|(_, calls)| calls.usual)
                 .sum()
         };
-        sites.sort_by_key(|(frame, calls)| std::cmp::Reverse(calls.usual.saturating_sub(known(frame))));
+        sites.sort_by_key(|(frame, calls)| {
+            std::cmp::Reverse(calls.usual.saturating_sub(known(frame)))
+        });
         sites.first().and_then(|(frame, _)| Site::of(frame))
     }
 
@@ -519,9 +541,8 @@ impl<'d> Walk<'d> {
     fn finish(self) -> Structure {
         let mut structure = Structure { variable: self.variable, ..Structure::default() };
         let changes: Vec<Change> = self.found.into_values().collect();
-        let is_cause = |change: &Change| {
-            change.place.path.iter().any(|(word, _)| *word == Word::Module)
-        };
+        let is_cause =
+            |change: &Change| change.place.path.iter().any(|(word, _)| *word == Word::Module);
         let has_cause = changes.iter().any(is_cause);
         for change in changes {
             let follows = has_cause && follows(&change);

@@ -279,8 +279,7 @@ impl<'a> Run<'a> {
     /// not in the trace: nothing says when they were asked for.
     fn step(&self, call: CallId) -> Option<usize> {
         let steps = self.program.steps();
-        let is_unlinked =
-            self.tree.kind(call) == CallKind::Gpu && self.tree.launch(call).is_none();
+        let is_unlinked = self.tree.kind(call) == CallKind::Gpu && self.tree.launch(call).is_none();
         match steps.is_empty() {
             true => (!is_unlinked).then_some(0),
             false => steps.step(call).map(StepId::index),
@@ -324,7 +323,9 @@ impl<'a> Run<'a> {
 
 /// Whether all times of a trace are whole microseconds.
 fn has_coarse_clock(trace: &Trace) -> bool {
-    trace.events().all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
+    trace
+        .events()
+        .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
 /// Nodes by what is around them and the name of a call.
@@ -396,7 +397,8 @@ impl<'d, 'r> Growth<'d, 'r> {
         };
         let Some(step) = self.run.step(call).map(|step| self.first_step + step) else {
             // A module around all steps is a place, though nobody calls it in a step.
-            let around = if kind == NodeKind::Module { self.node(above, kind, call) } else { above };
+            let around =
+                if kind == NodeKind::Module { self.node(above, kind, call) } else { above };
             self.nodes[call.index()] = Some(around);
             return;
         };

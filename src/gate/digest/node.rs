@@ -176,7 +176,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub(super) fn new(kind: NodeKind, name: String) -> Node {
+    pub(in crate::gate) fn new(kind: NodeKind, name: String) -> Node {
         Node {
             kind,
             name,

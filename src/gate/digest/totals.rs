@@ -3,7 +3,9 @@
 use super::node::Range;
 use crate::analysis::robust::median;
 use crate::analysis::{TraceCategories, group_figures};
-use crate::program::{Measure, Phase, Program, is_communication, is_graph_launch, is_synchronisation};
+use crate::program::{
+    Measure, Phase, Program, is_communication, is_graph_launch, is_synchronisation,
+};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
@@ -132,7 +134,11 @@ fn counted(tree: &CallTree, call: CallId) -> Vec<(&'static str, u64)> {
             }
             let in_graph = tree.launch(call).is_some_and(|launch| is_graph_launch(tree, launch));
             let collective = u64::from(is_communication(tree, call));
-            vec![("kernels", 1), ("graph_kernels", u64::from(in_graph)), ("collectives", collective)]
+            vec![
+                ("kernels", 1),
+                ("graph_kernels", u64::from(in_graph)),
+                ("collectives", collective),
+            ]
         }
         CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => Vec::new(),
     }

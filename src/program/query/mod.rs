@@ -19,6 +19,7 @@ mod pattern;
 pub use nearest::nearest;
 pub use pattern::Glob;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::borrow::Cow;
 use std::fmt;
@@ -151,6 +152,30 @@ impl Query {
             above.push((call, below, chain.len()));
         }
         found
+    }
+
+    /// The calls of a tree that the query names, of which there is at least one.
+    ///
+    /// # Errors
+    /// If there is none: what the tree has that is nearest.
+    pub fn find_some(&self, tree: &CallTree) -> Result<Vec<CallId>> {
+        let found = self.find(tree);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let names = |word: Word| {
+            let mut names: Vec<&str> = tree
+                .calls()
+                .filter(|&call| word_of(tree, call) == Some(word))
+                .map(|call| ModuleName::instance_or_name(tree.name(call)))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let message = format!("no call is {}", self.text);
+        let nearest = self.nearest_in(names).unwrap_or_default();
+        Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(nearest))
     }
 
     /// Says what a tree has that is nearest to the first part that names nothing there.

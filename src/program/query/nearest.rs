@@ -18,7 +18,8 @@ fn distance(one: &[char], two: &[char]) -> usize {
         rows[2][0] = at;
         for to in 1..width {
             let change = usize::from(one[at - 1] != two[to - 1]);
-            let mut least = (rows[1][to] + 1).min(rows[2][to - 1] + 1).min(rows[1][to - 1] + change);
+            let mut least =
+                (rows[1][to] + 1).min(rows[2][to - 1] + 1).min(rows[1][to - 1] + change);
             let exchanged =
                 at > 1 && to > 1 && one[at - 1] == two[to - 2] && one[at - 2] == two[to - 1];
             if exchanged {
@@ -50,7 +51,12 @@ mod tests {
             distance(&one.chars().collect::<Vec<_>>(), &two.chars().collect::<Vec<_>>())
         };
         assert_eq!(
-            [count("", "abc"), count("abc", "abc"), count("abc", "acb"), count("kitten", "sitting")],
+            [
+                count("", "abc"),
+                count("abc", "abc"),
+                count("abc", "acb"),
+                count("kitten", "sitting")
+            ],
             [3, 0, 1, 3]
         );
     }

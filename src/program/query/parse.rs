@@ -34,9 +34,8 @@ fn part<'t>(rest: &'t str, whole: &str) -> Result<(Part, &'t str)> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let word = word(&rest[..end], whole)?;
     let inside = rest[end..].trim_start().strip_prefix('(').map(str::trim_start);
-    let inside = inside.ok_or_else(|| {
-        malformed(whole, format!("expected `(` behind `{}`", word.label()))
-    })?;
+    let inside = inside
+        .ok_or_else(|| malformed(whole, format!("expected `(` behind `{}`", word.label())))?;
     let quoted = inside.strip_prefix('"').ok_or_else(|| {
         malformed(whole, format!("expected a name in `\"` behind `{}(`", word.label()))
     })?;
@@ -55,10 +54,13 @@ fn word(text: &str, whole: &str) -> Result<Word> {
         return Ok(word);
     }
     let known = Word::ALL.map(Word::label);
-    Err(malformed(whole, match (text, nearest(text, known)) {
-        ("", _) | (_, None) => format!("expected one of {}", known.join(", ")),
-        (_, Some(word)) => format!("unknown word `{text}`; did you mean `{word}`?"),
-    }))
+    Err(malformed(
+        whole,
+        match (text, nearest(text, known)) {
+            ("", _) | (_, None) => format!("expected one of {}", known.join(", ")),
+            (_, Some(word)) => format!("unknown word `{text}`; did you mean `{word}`?"),
+        },
+    ))
 }
 
 fn malformed(text: &str, message: impl Into<String>) -> Error {
