@@ -78,6 +78,7 @@
 //! | `html` | `report.html` |
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
+//! | `junit` | a gate as JUnit |
 //! | `model` | the module `model` |
 //! | `cli` | the command `tracetree`, with all of these; on by default |
 

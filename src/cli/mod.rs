@@ -12,6 +12,7 @@ mod fleet;
 mod fleet_summary;
 mod format;
 mod gate;
+mod history;
 mod info;
 mod limit;
 mod load;
@@ -88,6 +89,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Record, show or renew the baseline of a gate.
     Baseline(gate::BaselineArgs),
+    /// Find where baselines changed over time.
+    History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
     /// Print a script that completes commands and options in a shell.
@@ -135,6 +138,7 @@ impl Command {
             Command::Explain(args) => explain::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
+            Command::History(args) => history::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
             Command::Completions(args) => pages::completions(args, console),
             Command::Man => pages::man(console),

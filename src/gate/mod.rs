@@ -12,6 +12,7 @@ mod baseline;
 mod check;
 mod compare;
 mod digest;
+mod history;
 mod render;
 mod rules;
 mod runs;
@@ -20,6 +21,7 @@ pub use baseline::BASELINE_SCHEMA;
 pub use check::{Check, Finding, Floor, Gate, Outcome, State};
 pub use compare::{Change, Item, Place, Site, Structure, StructureRule};
 pub use digest::{Digest, Digester, Node, NodeKind, Range, RunFacts, Setup, Variant};
+pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
 pub use render::GateFormat;
 pub use rules::{
     Allow, Budget, Date, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
