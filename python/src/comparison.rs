@@ -21,6 +21,7 @@ use tracetree::report::{
     verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
+use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Side, Uid};
 
@@ -437,7 +438,8 @@ impl Comparison {
         card.set_item("points", summary.points_of_difference)?;
         card.set_item("exact", summary.account_is_exact)?;
         let lines = causes.into_iter().map(|cause| {
-            (cause.difference, cause.reason, cause.place, cause.evidence, cause.is_worse)
+            let is_worse = cause.time > Nanos::ZERO;
+            (cause.difference, cause.reason, cause.place, cause.evidence, is_worse)
         });
         card.set_item("causes", lines.collect::<Vec<_>>())?;
         card.set_item("rest", rest)?;
@@ -464,12 +466,12 @@ fn side_card<'py>(
     card.set_item("device", about.devices.first())?;
     card.set_item("events", totals.events)?;
     let parts = [totals.paired, totals.one_sided, totals.unlinked, totals.time];
-    card.set_item("account_ms", parts.map(tracetree::trace::Nanos::as_millis))?;
+    card.set_item("account_ms", parts.map(Nanos::as_millis))?;
     Ok(card)
 }
 
 fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyDict>> {
-    let named = |names: &std::collections::BTreeMap<String, (u64, tracetree::trace::Nanos)>| {
+    let named = |names: &std::collections::BTreeMap<String, (u64, Nanos)>| {
         let entries = names.iter().map(|(name, (count, time))| {
             let entry = PyDict::new(py);
             entry.set_item("name", name)?;

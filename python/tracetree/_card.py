@@ -15,7 +15,7 @@ TEXT = 80
 
 # No style sheet and no script: a notebook that is not trusted drops both. The colours of the text are
 # the notebook's, light or dark.
-BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:60em"
+BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
 DIM = "opacity:.65"
 WORSE, BETTER = "#d1383d", "#2f74d0"
 NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
