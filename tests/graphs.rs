@@ -392,6 +392,54 @@ fn a_known_graph_beside_an_unknown_one_pairs_with_the_known_one() {
     assert!(analysis.account().is_exact());
 }
 
+#[test]
+fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, json: String| {
+        let path = folder.path().join(name);
+        fs::write(&path, json).expect("a file");
+        path.display().to_string()
+    };
+    let replay = write("replay.json", replays_of(&[1]));
+    let capture = write("capture.json", capture_of(&["Block_0"]));
+    let eager = write("eager.json", eager_of(&["Block_0"]));
+    let run = |args: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_tracetree"))
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .expect("the command runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, shown, said) = run(&["tree", &replay, "--capture", &capture]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("CAPTURE_READ 3 of 3 kernels of 1 graph launches"), "{said}");
+    let line = shown.lines().find(|line| line.contains("aten::add")).expect("the op is shown");
+    let (_, label) = line.split_once('[').expect("its place");
+    let (label, rest) = label.split_once(']').expect("its place");
+    assert!(label.contains(':') && rest.starts_with(" captured"), "{line}");
+    let (_, part, _) = run(&["tree", &replay, "--capture", &capture, "--uid", label]);
+    assert!(part.contains("add_kernel") && !part.contains("gemm_kernel"), "{part}");
+    let (_, pair, _) = run(&["uid", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
+    let lines: Vec<&str> = pair.lines().collect();
+    assert_eq!(lines[0], format!("trace1\t{label}\taten::add"));
+    assert!(lines[1].ends_with("aten::add") && lines[2] == "relation\tsame", "{pair}");
+    let (_, why, _) = run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
+    assert!(why.contains(&format!("aten::add [{label}, captured]")), "{why}");
+    let (_, info, _) = run(&["info", &replay, "--capture", &capture]);
+    assert!(info.contains("3 of 3 replayed captured"), "{info}");
+    let (code, _, said) = run(&["tree", &replay, "--capture", &eager, "--strict"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("CAPTURE_WITHOUT_GRAPH"), "{said}");
+    let (code, _, _) = run(&["diff", &replay, &eager, "--base-capture", &capture, "-o", "report"]);
+    assert_eq!(code, Some(0));
+    let merged = fs::read_to_string(folder.path().join("report/merged_tree_output.txt"));
+    assert!(merged.expect("a report").contains("nn.Module: Block_0 (captured)"));
+    let graphs = fs::read_to_string(folder.path().join("report/graphs.csv")).expect("a table");
+    assert!(graphs.lines().nth(1).is_some_and(|line| line.starts_with("trace1,")), "{graphs}");
+}
+
 /// The replay and the capture of a real pair, with what was found.
 fn real_pair(name: &str) -> Option<CallTree> {
     let capture = real(&format!("inference/capture/{name}.capture.mi300.json.gz"))?;
