@@ -66,7 +66,9 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
 /// Replays of graphs with so many blocks each, below a frame.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
-        t.frame("engine.py(7): replay", |t| blocks.iter().for_each(|&count| replay_blocks(t, count)));
+        t.frame("engine.py(7): replay", |t| {
+            blocks.iter().for_each(|&count| replay_blocks(t, count))
+        });
     };
     TraceBuilder::rocm().thread("main", body).json()
 }
@@ -103,17 +105,22 @@ fn a_replayed_kernel_stands_below_the_op_that_launched_it() {
     let tree = with(&replays_of(&[2]), &[&capture_of(&["Block_0", "Block_1"])]);
     let kernel = kernels(&tree)[5];
     let above: Vec<&str> = tree.ancestors(kernel).map(|call| tree.name(call)).collect();
-    let expected = [LAUNCH, "aten::relu", "nn.Module: Block_1", "hipGraphLaunch", "engine.py(7): replay"];
+    let expected =
+        [LAUNCH, "aten::relu", "nn.Module: Block_1", "hipGraphLaunch", "engine.py(7): replay"];
     assert_eq!(above[..5], expected);
     assert_eq!(tree.name(kernel), "relu_kernel");
-    assert_eq!(note(&tree, "CAPTURE_READ").split(',').next(), Some("6 of 6 kernels of 1 graph launches stand below the ops that launched them"));
+    assert_eq!(
+        note(&tree, "CAPTURE_READ").split(',').next(),
+        Some("6 of 6 kernels of 1 graph launches stand below the ops that launched them")
+    );
     assert_eq!(modules(&tree), ["Block_0", "Block_0", "Block_0", "Block_1", "Block_1", "Block_1"]);
 }
 
 #[test]
 fn captured_calls_are_marked_and_take_no_time() {
     let replay = replays_of(&[1]);
-    let (bare, tree) = (CallTree::build(read("replay", &replay)), with(&replay, &[&capture_of(&["Block_0"])]));
+    let (bare, tree) =
+        (CallTree::build(read("replay", &replay)), with(&replay, &[&capture_of(&["Block_0"])]));
     let host = |tree: &CallTree| -> Nanos {
         tree.calls().filter(|&c| tree.kind(c) != CallKind::Gpu).map(|c| tree.self_time(c)).sum()
     };
@@ -136,7 +143,8 @@ fn a_captured_call_is_named_by_its_launch_and_its_place_in_the_capture() {
     let mm: Vec<CallId> = tree.calls().filter(|&call| tree.name(call) == "aten::mm").collect();
     let events: Vec<_> = mm.iter().map(|&call| tree.event(call).expect("an event")).collect();
     let labels: Vec<String> = events.iter().map(|&event| trace.uid_label(event)).collect();
-    let places: Vec<_> = events.iter().map(|&event| *trace.captured(event).expect("captured")).collect();
+    let places: Vec<_> =
+        events.iter().map(|&event| *trace.captured(event).expect("captured")).collect();
     assert_eq!(labels.len(), 2);
     assert_ne!(labels[0], labels[1], "each replay has its own");
     for ((event, place), label) in events.iter().zip(&places).zip(&labels) {
@@ -158,7 +166,13 @@ fn the_laws_hold_for_captured_trees() {
     let bare = CallTree::build(read("replay", &replays_of(&[2])));
     let eager = CallTree::build(read("eager", &eager_of(&names)));
     let other = with(&replays_of(&[2, 2]), &[&capture]);
-    for (one, two) in [(&replay, &replay), (&replay, &bare), (&replay, &eager), (&replay, &other), (&bare, &other)] {
+    for (one, two) in [
+        (&replay, &replay),
+        (&replay, &bare),
+        (&replay, &eager),
+        (&replay, &other),
+        (&bare, &other),
+    ] {
         laws::hold_for_a_pair(PerSide::new(one, two));
     }
     let same = TraceDiff::new(replay.clone(), replay.clone());
@@ -237,7 +251,11 @@ fn the_capture_of_another_model_is_not_taken() {
     });
     let tree = with(&replays_of(&[2]), &[&other.json()]);
     assert_eq!(tree.replays()[0].graph, None);
-    assert!(kernels(&tree).iter().all(|&kernel| tree.launch(kernel).is_some_and(|l| tree.is_graph_launch(l))));
+    assert!(
+        kernels(&tree)
+            .iter()
+            .all(|&kernel| tree.launch(kernel).is_some_and(|l| tree.is_graph_launch(l)))
+    );
     assert!(note(&tree, "CAPTURE_MISFIT").contains("graph 0 of capture0 (6 launches)"));
     let fewer = with(&replays_of(&[5]), &[&capture_of(&["Block_0", "Block_1"])]);
     assert!(matches!(fewer.replays()[0].misfit, Some((_, Misfit::OtherKernels(6)))));
@@ -326,7 +344,8 @@ fn a_trace_with_its_own_capture_needs_no_other() {
         replay_blocks(t, 1);
     });
     let trace = std::sync::Arc::new(read("both", &both.json()));
-    let captures = CaptureSource::Beside.open(&trace, None, &ReadOptions::default()).expect("itself");
+    let captures =
+        CaptureSource::Beside.open(&trace, None, &ReadOptions::default()).expect("itself");
     let tree = captures.add_to(&CallTree::build(trace), TreeOptions::default());
     assert_eq!(modules(&tree), ["Block_0"; 3]);
 }
@@ -345,7 +364,8 @@ fn captures_beside_a_trace_are_found_and_said() {
     let tree = found.tree(Side::Baseline);
     assert_eq!(modules(tree), ["Block_0"; 3]);
     assert!(note(tree, "CAPTURE_FOUND").starts_with("2 traces in capture_traces/"));
-    let nowhere = ComparisonOptions::default().captures(CaptureSource::Nowhere, CaptureSource::Nowhere);
+    let nowhere =
+        ComparisonOptions::default().captures(CaptureSource::Nowhere, CaptureSource::Nowhere);
     assert_eq!(modules(open(&nowhere).expect("a comparison").tree(Side::Candidate)), [""; 3]);
     let file = CaptureSource::Files(vec![captures.join("bs_32_rank0.json")]);
     let given = ComparisonOptions::default().captures(file, CaptureSource::Nowhere);
@@ -421,11 +441,13 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_launch_and_place() {
     assert!(label.contains(':') && rest.starts_with(" captured"), "{line}");
     let (_, part, _) = run(&["tree", &replay, "--capture", &capture, "--uid", label]);
     assert!(part.contains("add_kernel") && !part.contains("gemm_kernel"), "{part}");
-    let (_, pair, _) = run(&["uid", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
+    let (_, pair, _) =
+        run(&["uid", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
     let lines: Vec<&str> = pair.lines().collect();
     assert_eq!(lines[0], format!("trace1\t{label}\taten::add"));
     assert!(lines[1].ends_with("aten::add") && lines[2] == "relation\tsame", "{pair}");
-    let (_, why, _) = run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
+    let (_, why, _) =
+        run(&["explain", &replay, &eager, "--base-capture", &capture, "--baseline", label]);
     assert!(why.contains(&format!("aten::add [{label}, captured]")), "{why}");
     let (_, info, _) = run(&["info", &replay, "--capture", &capture]);
     assert!(info.contains("3 of 3 replayed captured"), "{info}");
@@ -472,7 +494,10 @@ fn every_kernel_of_a_real_decode_stands_below_its_op_in_36_layers() {
     assert_eq!(right, 544);
     let layers = Layers::of(&tree, Measure::GpuTime);
     let stack = &layers.stacks()[0];
-    assert_eq!((stack.kind, &*stack.class, stack.layers.len()), (StackKind::Modules, "Qwen3DecoderLayer", 36));
+    assert_eq!(
+        (stack.kind, &*stack.class, stack.layers.len()),
+        (StackKind::Modules, "Qwen3DecoderLayer", 36)
+    );
 }
 
 #[test]
@@ -484,16 +509,26 @@ fn every_kernel_of_real_pieces_stands_below_its_op() {
     assert_eq!(numbers, (0..25).collect::<Vec<_>>());
     let layers = Layers::of(&tree, Measure::GpuTime);
     assert_eq!(layers.stacks()[0].layers.len(), 24);
-    let captured = |&kernel: &CallId| tree.launch(kernel).is_some_and(|call| tree.is_captured(call));
-    assert!(kernels(&tree).iter().filter(|kernel| captured(kernel)).all(|&kernel| tree.module(kernel).is_some()));
+    let captured =
+        |&kernel: &CallId| tree.launch(kernel).is_some_and(|call| tree.is_captured(call));
+    assert!(
+        kernels(&tree)
+            .iter()
+            .filter(|kernel| captured(kernel))
+            .all(|&kernel| tree.module(kernel).is_some())
+    );
 }
 
 #[test]
 fn real_replays_with_and_without_capture_do_not_differ() {
     for name in ["sglang_decode", "vllm_prefill_decode_piecewise"] {
         let Some(known) = real_pair(name) else { return };
-        let bare = CallTree::build(Trace::open(real(&format!("inference/{name}.mi300.json.gz")).unwrap()).expect("a trace"));
-        let (one, two) = (TraceDiff::new(known.clone(), bare.clone()), TraceDiff::new(bare, known.clone()));
+        let bare = CallTree::build(
+            Trace::open(real(&format!("inference/{name}.mi300.json.gz")).unwrap())
+                .expect("a trace"),
+        );
+        let (one, two) =
+            (TraceDiff::new(known.clone(), bare.clone()), TraceDiff::new(bare, known.clone()));
         assert_eq!(one.differences(), vec![], "{name}");
         laws::mirror(&one, &two);
         laws::once_in_the_map(&one);
@@ -507,12 +542,20 @@ fn real_replays_with_and_without_capture_do_not_differ() {
 
 #[test]
 fn a_real_capture_of_the_other_engine_is_refused() {
-    let Some(capture) = real("inference/capture/vllm_prefill_decode_piecewise.capture.mi300.json.gz") else { return };
+    let Some(capture) =
+        real("inference/capture/vllm_prefill_decode_piecewise.capture.mi300.json.gz")
+    else {
+        return;
+    };
     let replay = real("inference/sglang_decode.mi300.json.gz").expect("the replay");
     let tree = CallTree::build(Trace::open(replay).expect("a trace"));
-    let tree = Captures::of([Trace::open(capture).expect("a trace")]).add_to(&tree, TreeOptions::default());
+    let tree = Captures::of([Trace::open(capture).expect("a trace")])
+        .add_to(&tree, TreeOptions::default());
     assert_eq!(totals(&tree), (1, 0, 544));
-    assert!(note(&tree, "CAPTURE_MISFIT").starts_with("1 of 1 graph launches have no capture that fits"));
+    assert!(
+        note(&tree, "CAPTURE_MISFIT")
+            .starts_with("1 of 1 graph launches have no capture that fits")
+    );
 }
 
 #[test]

@@ -296,7 +296,8 @@ fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
 /// GPU time at graph launches, below no captured call, and the number of these launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
-    let is_bare = |&call: &CallId| tree.is_graph_launch(call) && tree.children(call).any(|c| is_gpu(&c));
+    let is_bare =
+        |&call: &CallId| tree.is_graph_launch(call) && tree.children(call).any(|c| is_gpu(&c));
     let launches = tree.calls().filter(is_bare);
     launches.fold((Nanos::ZERO, 0), |(time, count), launch| {
         let events = tree.children(launch).filter(is_gpu);

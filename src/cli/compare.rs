@@ -53,9 +53,6 @@ impl CompareArgs {
 
     /// Whether the user chose anything.
     pub(super) fn is_default(&self) -> bool {
-        !self.no_python
-            && !self.no_repeats
-            && self.alias.is_none()
-            && self.captures.is_default()
+        !self.no_python && !self.no_repeats && self.alias.is_none() && self.captures.is_default()
     }
 }

@@ -1,9 +1,9 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
 use super::captures::CaptureArgs;
-use super::{Outcome, load};
 use super::output::Console;
 use super::yardstick::YardstickArgs;
+use super::{Outcome, load};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};

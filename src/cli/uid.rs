@@ -70,7 +70,9 @@ impl FromStr for EventRef {
     fn from_str(text: &str) -> std::result::Result<EventRef, String> {
         let number = |text: &str| {
             let parsed = text.parse().map(Uid);
-            parsed.map_err(|_| format!("`{text}` is no position; write 17, or 123:17 for a captured call"))
+            parsed.map_err(|_| {
+                format!("`{text}` is no position; write 17, or 123:17 for a captured call")
+            })
         };
         Ok(match text.split_once(':') {
             Some((launch, uid)) => EventRef { launch: Some(number(launch)?), uid: number(uid)? },

@@ -84,8 +84,8 @@ pub(super) fn without_one_sided<'a>(
         let mut hidden = Vec::new();
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
-            let theirs =
-                other.map_or(anywhere[side.other()], |root| recorded_of[side.other()][root].can_have);
+            let theirs = other
+                .map_or(anywhere[side.other()], |root| recorded_of[side.other()][root].can_have);
             let is_one_sided = |kind| mine.has[kind as usize] && !theirs[kind as usize];
             let one_sided = Optional::ALL.map(is_one_sided);
             if one_sided.contains(&true) {

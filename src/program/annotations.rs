@@ -68,12 +68,10 @@ pub fn annotations(trace: &Trace) -> Vec<Annotation> {
 
 fn meaning(category: Category, name: &str) -> Option<Meaning> {
     match category {
-        Category::UserAnnotation => {
-            profiler_step(name)
-                .or_else(|| batch(name))
-                .or_else(|| capture(name))
-                .or_else(|| training(name))
-        }
+        Category::UserAnnotation => profiler_step(name)
+            .or_else(|| batch(name))
+            .or_else(|| capture(name))
+            .or_else(|| training(name)),
         // The 2021 profiler recorded steps and optimizers as operators.
         Category::CpuOp => profiler_step(name).or_else(|| optimizer(name)),
         Category::PythonFunction

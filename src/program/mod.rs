@@ -30,8 +30,8 @@ mod steps;
 mod synchronisation;
 mod words;
 
-pub use captures::{CaptureSource, Captures};
 pub use annotations::{Annotation, Batch, Meaning, annotations};
+pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::is_communication;
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};

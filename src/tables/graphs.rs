@@ -29,7 +29,8 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
             let range = firsts.iter().find(|(_, launch)| *launch == replay.launch);
             range.map(|(first, _)| first.0)
         };
-        let row = move |replay: &Replay| Row { side, first_uid: first(replay), replay: replay.clone() };
+        let row =
+            move |replay: &Replay| Row { side, first_uid: first(replay), replay: replay.clone() };
         tree.replays().iter().map(row).collect::<Vec<_>>()
     };
     Side::BOTH.into_iter().flat_map(of_side).collect()
@@ -65,9 +66,6 @@ fn captures() -> Columns<Analysis, Row> {
         "the call that began the capture: its position in the capture's `traceEvents`",
         |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
     );
-    fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
-        value.map_or(Cell::Empty, Into::into)
-    }
     Columns::new()
         .text("capture", "file of the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
@@ -82,10 +80,17 @@ fn captures() -> Columns<Analysis, Row> {
         .whole("batch", "size that the graph was captured for, where it is known", |_, r| {
             of(r.replay.graph.as_ref().and_then(|graph| graph.batch))
         })
-        .whole("equals", "other captured graphs that fit as well, so that the order decided", |_, r| {
-            r.replay.equals.into()
-        })
+        .whole(
+            "equals",
+            "other captured graphs that fit as well, so that the order decided",
+            |_, r| r.replay.equals.into(),
+        )
         .text("misfit", "where none fits, the nearest one and why it is none", |_, r| {
             of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}")))
         })
+}
+
+/// Empty where there is no value.
+fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
+    value.map_or(Cell::Empty, Into::into)
 }

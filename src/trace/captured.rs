@@ -186,9 +186,8 @@ impl<'a> Grafting<'a> {
             };
             self.push(graft, call.event, Uid(first + uid.0), place);
         }
-        let uid_of = |position: u32| {
-            Uid(first + capture.uid(graft.calls[position as usize].event).0)
-        };
+        let uid_of =
+            |position: u32| Uid(first + capture.uid(graft.calls[position as usize].event).0);
         self.kernels.extend(graft.kernels.iter().map(|&(kernel, at)| (kernel, uid_of(at))));
         Some(())
     }

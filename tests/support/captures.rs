@@ -81,9 +81,8 @@ impl Graphs {
         let mark = |name: &str| mark(name).expect("one graph is captured");
         let (begin, end) = (mark("StreamBeginCapture"), mark("StreamEndCapture"));
         let inside = |event: &&Event| event.start > begin.start && event.start < end.start;
-        let is_launch = |event: &&Event| {
-            event.kind == Kind::Runtime && LaunchKind::of(&event.name).is_some()
-        };
+        let is_launch =
+            |event: &&Event| event.kind == Kind::Runtime && LaunchKind::of(&event.name).is_some();
         let mut launches: Vec<&Event> =
             capture.events.iter().filter(is_launch).filter(inside).collect();
         launches.sort_by_key(|event| (event.start, event.origin));
@@ -187,13 +186,16 @@ impl Graphs {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
-        let sort = |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
+        let sort =
+            |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
         // Of equal kernels in a row nothing tells which one has lost its launch.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row
                 .iter()
-                .map(|&at| self.replay.events[at].origin.and_then(|at| self.truth.get(&at).copied()))
+                .map(|&at| {
+                    self.replay.events[at].origin.and_then(|at| self.truth.get(&at).copied())
+                })
                 .collect();
             let found = row.iter().map(|&at| {
                 let kernel = trace.event_at(Uid(at as u32)).expect("an event of the replay");

@@ -155,7 +155,9 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             time: until - from,
             before,
         };
-        let Some(launch) = self.tree.running_launch(event.call) else { return self.ledger.idle(piece) };
+        let Some(launch) = self.tree.running_launch(event.call) else {
+            return self.ledger.idle(piece);
+        };
         let launched = self.start_of(launch);
         if launched < from {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });

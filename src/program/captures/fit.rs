@@ -180,7 +180,8 @@ fn misfit(
         && placed == kernels
         && share(launches) >= LEAST_OF_CUT_OFF
         && alignment.agreement() == 1.0;
-    if !is_cut_off && (share(launches).min(share(kernels)) < LEAST_PLACED || replaced > MOST_REPLACED)
+    if !is_cut_off
+        && (share(launches).min(share(kernels)) < LEAST_PLACED || replaced > MOST_REPLACED)
     {
         return Some(Misfit::OtherKernels(placed));
     }

@@ -64,7 +64,10 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
 }
 
 /// The graph that was captured after each one, within its group; the first one after the last.
-fn successors(captures: &Captures, group: impl Fn(GraphId) -> Group) -> FxHashMap<GraphId, GraphId> {
+fn successors(
+    captures: &Captures,
+    group: impl Fn(GraphId) -> Group,
+) -> FxHashMap<GraphId, GraphId> {
     let mut groups: Vec<(Group, GraphId)> = Vec::new();
     for (capture, graphs) in (0..).zip(captures.captures.iter().map(|c| c.graphs().len())) {
         let ids = (0..graphs as u32).map(|graph| GraphId { capture, graph });

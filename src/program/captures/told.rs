@@ -16,18 +16,31 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     );
     let cut = capture.graphs().iter().filter(|graph| !graph.is_whole()).count();
     notes.add("CAPTURE_CUT_OFF", cut as u64, "record the capture to its end", || {
-        format!("{source}: {cut} of {} captured graphs have no StreamEndCapture", capture.graphs().len())
+        format!(
+            "{source}: {cut} of {} captured graphs have no StreamEndCapture",
+            capture.graphs().len()
+        )
     });
     let empty = capture.graphs().iter().filter(|graph| graph.launches() == 0).count();
-    notes.add("CAPTURE_WITHOUT_LAUNCHES", empty as u64, "record the CUDA/HIP runtime calls too", || {
-        format!("{source}: {empty} of {} captured graphs have no launch", capture.graphs().len())
-    });
+    notes.add(
+        "CAPTURE_WITHOUT_LAUNCHES",
+        empty as u64,
+        "record the CUDA/HIP runtime calls too",
+        || {
+            format!(
+                "{source}: {empty} of {} captured graphs have no launch",
+                capture.graphs().len()
+            )
+        },
+    );
 }
 
 /// Replays that would not fit into the numbers of events.
 pub(super) fn room(left_out: usize, notes: &mut Notes) {
     notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
-        format!("{left_out} replays have no captured calls: together they are more than 2^32 events")
+        format!(
+            "{left_out} replays have no captured calls: together they are more than 2^32 events"
+        )
     });
 }
 
@@ -80,7 +93,9 @@ fn sources(replays: &[Replay]) -> String {
     sources.sort_unstable();
     sources.dedup();
     match sources.as_slice() {
-        [one, two, more @ ..] if !more.is_empty() => format!("{one}, {two} and {} more", more.len()),
+        [one, two, more @ ..] if !more.is_empty() => {
+            format!("{one}, {two} and {} more", more.len())
+        }
         few => few.join(" and "),
     }
 }

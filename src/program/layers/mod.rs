@@ -245,7 +245,9 @@ impl Extents {
                 None => return LayerPlace::NotCaptured,
             },
             CallKind::Unlinked => return LayerPlace::NotCaptured,
-            CallKind::Thread | CallKind::Frame | CallKind::Op | CallKind::Runtime => ran(tree, call),
+            CallKind::Thread | CallKind::Frame | CallKind::Op | CallKind::Runtime => {
+                ran(tree, call)
+            }
         };
         if let Some(&(first, last)) = self.of_graphs.get(&host) {
             return order(call < first, call > last);

@@ -87,7 +87,8 @@ fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         let tree = diff.tree(side);
         node.call(side).is_some_and(|call| {
-            tree.is_captured(call) && tree.parent(call).is_some_and(|above| !tree.is_captured(above))
+            tree.is_captured(call)
+                && tree.parent(call).is_some_and(|above| !tree.is_captured(above))
         })
     })
 }

@@ -8,6 +8,7 @@ use super::align::Alignment;
 use super::graphs::LaunchKind;
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// What speaks for a pair, in sixteenths of a point.
 pub(super) type Score = i32;
@@ -156,7 +157,7 @@ impl<'a> Evidence<'a> {
         alignment: &Alignment,
     ) -> f64 {
         self.learn(launched, ran, alignment);
-        let mut names: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut names: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for (at, launch) in alignment.pairs() {
             *names.entry((launched[launch].context, ran[at].name)).or_default() += 1;
         }
@@ -206,9 +207,8 @@ fn words(context: &str, kernel: &str) -> Score {
         }
         both = [both[0] || is_op, both[1] || is_kernel];
     }
-    let is_shared = |word: &&str| {
-        word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word)
-    };
+    let is_shared =
+        |word: &&str| word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word);
     // The op's own name alone: frames have too many words.
     let of_op = op.to_ascii_lowercase();
     let mut own = of_op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());

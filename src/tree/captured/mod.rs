@@ -14,7 +14,7 @@ mod graphs;
 mod replays;
 mod sequences;
 
+pub(crate) use align::{Alignment, align};
 pub use graphs::{Capture, CapturedGraph, LaunchKind};
 pub use replays::{Misfit, Replay, ReplayedGraph};
-pub(crate) use align::{Alignment, align};
 pub(crate) use sequences::{Alphabet, Launched, Ran};
