@@ -84,7 +84,7 @@ enum Color {
 #[derive(Subcommand)]
 enum Command {
     /// Compare two traces and write a report folder.
-    Diff(diff_args::DiffArgs),
+    Diff(Box<diff_args::DiffArgs>),
     /// Tell what is in each trace.
     Info(info::InfoArgs),
     /// Print the call tree of one trace.
