@@ -12,6 +12,7 @@ mod kernels;
 mod layers;
 mod options;
 pub(crate) mod robust;
+mod runs;
 mod steps;
 mod verdict;
 mod wall;
@@ -33,6 +34,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
+pub use runs::{Run, RunNoise};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;
@@ -60,6 +62,8 @@ pub struct Analysis {
     categories: CategoryTable,
     options: AnalysisOptions,
     notes: Notes,
+    /// Further runs of each side.
+    runs: PerSide<Vec<Run>>,
     cached: Cached,
 }
 
@@ -95,9 +99,19 @@ impl Analysis {
             });
         }
         let categories = CategoryTable::new(&diff, measure, &options.categories);
-        let cached = Cached::default();
-        let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes, cached };
+        let (runs, cached) = (PerSide::default(), Cached::default());
+        let mut analysis = Analysis {
+            diff,
+            measure,
+            rows,
+            row_of,
+            account,
+            categories,
+            options,
+            notes,
+            runs,
+            cached,
+        };
         analysis.note_unclassified();
         analysis.note_repeats();
         analysis

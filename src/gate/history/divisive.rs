@@ -180,7 +180,12 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     let parts = intervals(points, series.len());
     let point = |pair: &[Range<usize>]| {
         let (left, right) = (&series[pair[0].clone()], &series[pair[1].clone()]);
-        ChangePoint { at: pair[1].start, before: mean(left), after: mean(right), p: t_test(left, right) }
+        ChangePoint {
+            at: pair[1].start,
+            before: mean(left),
+            after: mean(right),
+            p: t_test(left, right),
+        }
     };
     parts.windows(2).map(point).collect()
 }
@@ -219,7 +224,9 @@ mod tests {
 
     #[test]
     fn small_changes_are_left_out_where_that_is_asked() {
-        let series: Vec<f64> = (0..40).map(|at| if at < 20 { 100.0 } else { 101.0 } + f64::from(at % 3) * 0.01).collect();
+        let series: Vec<f64> = (0..40)
+            .map(|at| if at < 20 { 100.0 } else { 101.0 } + f64::from(at % 3) * 0.01)
+            .collect();
         assert_eq!(at(&series), [20]);
         let search = Search { least_change: 0.02, ..Search::default() };
         assert_eq!(change_points(&series, &search), []);

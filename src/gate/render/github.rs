@@ -26,7 +26,12 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", plain(&gate.headline()))
 }
 
-fn annotate(command: &str, check: &Check, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+fn annotate(
+    command: &str,
+    check: &Check,
+    finding: &Finding,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let place = match &finding.site {
         Some(site) => format!("file={},line={},", property(relative(&site.file)), site.line),
         None => String::new(),

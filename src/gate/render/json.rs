@@ -97,10 +97,8 @@ fn check_json<'g>(gate: &'g Gate, check: &'g Check) -> CheckJson<'g> {
 }
 
 fn finding_json<'g>(gate: &Gate, finding: &'g Finding) -> FindingJson<'g> {
-    let part = |(word, name): &'g (crate::program::Word, String)| PartJson {
-        word: word.label(),
-        name,
-    };
+    let part =
+        |(word, name): &'g (crate::program::Word, String)| PartJson { word: word.label(), name };
     FindingJson {
         state: finding.state,
         place: finding.place.words(),

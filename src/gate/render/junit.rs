@@ -77,7 +77,8 @@ fn findings(gate: &Gate, check: &Check) -> String {
         let site = finding.site.as_ref().map_or_else(String::new, |site| format!(" ({site})"));
         // A text takes whatever is written to it.
         let _ = writeln!(text, "{} at {}{site}", finding.what, finding.place.words());
-        let _ = writeln!(text, "  {} → {} (allowed: {})", finding.before, finding.after, finding.limit);
+        let _ =
+            writeln!(text, "  {} → {} (allowed: {})", finding.before, finding.after, finding.limit);
         for line in &finding.evidence {
             let _ = writeln!(text, "    {line}");
         }

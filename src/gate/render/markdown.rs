@@ -11,7 +11,8 @@ const MOST: usize = 900_000;
 const LONGEST: usize = 300;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
-    let mut text = format!("## tracetree gate: {}\n\n{}\n", gate.outcome.label(), cell(&gate.headline()));
+    let mut text =
+        format!("## tracetree gate: {}\n\n{}\n", gate.outcome.label(), cell(&gate.headline()));
     if !gate.reasons.is_empty() {
         text.push_str("\nNothing can be said:\n\n");
         for reason in &gate.reasons {
@@ -62,10 +63,13 @@ fn write_checks(gate: &Gate, text: &mut String) {
         return;
     }
     if !gate.checks.is_empty() {
-        text.push_str("\n<details><summary>All rules</summary>\n\n| rule | state | |\n|---|---|---|\n");
+        text.push_str(
+            "\n<details><summary>All rules</summary>\n\n| rule | state | |\n|---|---|---|\n",
+        );
         for check in &gate.checks {
             let state = check.state.label();
-            let _ = writeln!(text, "| {} | {state} | {} |", code(&check.title()), cell(&check.message));
+            let _ =
+                writeln!(text, "| {} | {state} | {} |", code(&check.title()), cell(&check.message));
         }
         text.push_str("\n</details>\n");
     }
