@@ -1,6 +1,6 @@
 //! Two inputs → [`Comparison`]: the whole line, from bytes to an analysis, in one call.
 
-use crate::analysis::{Analysis, AnalysisOptions};
+use crate::analysis::{Analysis, AnalysisOptions, Run};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
@@ -259,6 +259,48 @@ impl Comparison {
         options.tell(Stage::Accounting);
         let analysis = Analysis::with_options(diff, options.analysis.clone());
         Ok(Comparison { analysis: Arc::new(analysis) })
+    }
+
+    /// Compares several runs of each side: the first of each with each other, every further one with
+    /// the first of its side, one after the other. Tables are of the first runs; verdicts rest on all
+    /// where both sides have several.
+    ///
+    /// # Errors
+    /// Like [`Comparison::open`]; if a side has no run.
+    pub fn of_runs<I: Into<Input>>(
+        runs: PerSide<Vec<I>>,
+        options: &ComparisonOptions,
+    ) -> Result<Comparison> {
+        let mut runs = runs.map(|runs| runs.into_iter().map(Into::into).collect::<Vec<Input>>());
+        if Side::BOTH.iter().any(|&side| runs[side].is_empty()) {
+            return Err(Error::new(ErrorKind::Usage, "", "there is no run of one side")
+                .remedy("name at least one trace for each side"));
+        }
+        let first = PerSide::from_fn(|side| runs[side].remove(0));
+        let comparison = Comparison::open(first.baseline, first.candidate, options)?;
+        if Side::BOTH.iter().all(|&side| runs[side].is_empty()) {
+            return Ok(comparison);
+        }
+        let mut further: PerSide<Vec<Run>> = PerSide::default();
+        for side in Side::BOTH {
+            for input in std::mem::take(&mut runs[side]) {
+                options.cancel.check(&input.name())?;
+                let run = comparison.further_run(side, input, options)?;
+                further[side].push(run);
+            }
+        }
+        let analysis = Analysis::clone(&comparison.analysis).with_runs(further);
+        Ok(Comparison { analysis: Arc::new(analysis) })
+    }
+
+    /// A further run of a side, held against the first.
+    fn further_run(&self, side: Side, input: Input, options: &ComparisonOptions) -> Result<Run> {
+        let trace = with_calls(input.read(&options.reading(side))?)?;
+        let trace = cut(trace, options.selection[side])?;
+        let tree = CallTree::with_options(trace, options.tree);
+        let first = self.tree(side).clone();
+        let diff = TraceDiff::with_options(first, tree, options.diff.clone());
+        Ok(Run::of(&Analysis::with_options(diff, options.analysis.clone())))
     }
 
     /// The account of the time, and all that is worked out from it.

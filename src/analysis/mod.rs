@@ -12,6 +12,7 @@ mod kernels;
 mod layers;
 mod options;
 pub(crate) mod robust;
+mod runs;
 mod side_names;
 mod steps;
 mod verdict;
@@ -34,6 +35,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
+pub use runs::{Run, RunNoise};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;
@@ -62,6 +64,8 @@ pub struct Analysis {
     names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
+    /// Further runs of each side.
+    runs: PerSide<Vec<Run>>,
     cached: Cached,
 }
 
@@ -98,7 +102,7 @@ impl Analysis {
         }
         let categories = CategoryTable::new(&diff, measure, &options.categories);
         let names = side_names::of(diff.trees().map(|tree| &**tree.trace()), &options.names);
-        let cached = Cached::default();
+        let (runs, cached) = (PerSide::default(), Cached::default());
         let mut analysis = Analysis {
             diff,
             measure,
@@ -109,6 +113,7 @@ impl Analysis {
             names,
             options,
             notes,
+            runs,
             cached,
         };
         analysis.note_unclassified();

@@ -5,17 +5,44 @@ use super::fail_on::broken_by;
 use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tracetree::analysis::Analysis;
+use tracetree::gate::run_files;
 use tracetree::report::{one_line, summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
-use tracetree::{Error, ErrorKind, PerSide, Result};
+use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
-    match (args.baseline.is_dir(), args.candidate.is_dir()) {
-        (true, true) => fleet::run(args, console),
-        (false, false) => run_pair(args, console),
-        (true, false) => Err(not_a_folder(&args.candidate, &args.baseline)),
-        (false, true) => Err(not_a_folder(&args.baseline, &args.candidate)),
+    let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
+        let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
+        return run_pair(args, runs, console);
+    };
+    match (baseline.is_dir(), candidate.is_dir()) {
+        (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
+        (false, false) => {
+            run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
+        }
+        (true, false) => Err(not_a_folder(candidate, baseline)),
+        (false, true) => Err(not_a_folder(baseline, candidate)),
+    }
+}
+
+/// How far runs of one side lie apart: what is less is noise.
+fn say_noise(analysis: &Analysis, console: &mut Console) {
+    for side in Side::BOTH {
+        let Some(noise) = analysis.run_noise(side) else { continue };
+        let percent = 100.0 * noise.spread_us / noise.median_us.max(f64::MIN_POSITIVE);
+        let variable = match noise.variable {
+            0 => String::new(),
+            points => format!("; their structure varies at up to {points} points"),
+        };
+        console.say(&format!(
+            "{}: {} runs, {:.1} us a step, {:.1} us ({percent:.1} %) apart{variable}",
+            analysis.side_name(side),
+            noise.runs,
+            noise.median_us,
+            noise.spread_us
+        ));
     }
 }
 
@@ -25,9 +52,12 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("give two traces, or two directories with the traces of several ranks")
 }
 
-fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
-    let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
-    let comparison = load::comparison(paths, args.comparison_options()?, console)?;
+fn run_pair(
+    args: &DiffArgs,
+    runs: PerSide<Vec<PathBuf>>,
+    console: &mut Console,
+) -> Result<Outcome> {
+    let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
     let report = comparison.report(args.emit.options(console.unfinished()));
     console.progress().stage("writing the report", || report.write(&args.output))?;
@@ -42,6 +72,7 @@ fn run_pair(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     for note in &summary.notes {
         console.say(&summary::note_line(&summary, note));
     }
+    say_noise(analysis, console);
     console.say(&format!("report in {}", args.output.display()));
     args.emit.show(&args.output, console);
     if args.selection.strict_comparability && !summary.comparable {

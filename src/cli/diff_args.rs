@@ -17,9 +17,18 @@ use tracetree::{ComparisonOptions, PerSide, Result};
 pub(super) struct DiffArgs {
     /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input), or a folder
     /// with the traces of several ranks.
-    pub(super) baseline: PathBuf,
+    #[arg(required_unless_present = "base", requires = "candidate", value_name = "BASELINE")]
+    pub(super) baseline: Option<PathBuf>,
     /// The trace to look at.
-    pub(super) candidate: PathBuf,
+    #[arg(value_name = "CANDIDATE")]
+    pub(super) candidate: Option<PathBuf>,
+    /// Several runs before, instead of one: traces, folders, patterns. Tables are of the first;
+    /// verdicts rest on all.
+    #[arg(long, value_name = "TRACE", num_args = 1.., requires = "new", conflicts_with = "baseline")]
+    pub(super) base: Vec<PathBuf>,
+    /// Several runs after, instead of one.
+    #[arg(long = "new", value_name = "TRACE", num_args = 1.., requires = "base")]
+    pub(super) new: Vec<PathBuf>,
     /// Folder for the report; created if missing, other files in it are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
     pub(super) output: PathBuf,

@@ -5,7 +5,7 @@
 //! without GPU events, a file that is cut off, another model.
 
 use super::limit::Limit;
-use tracetree::analysis::{Analysis, Verdict};
+use tracetree::analysis::{Analysis, Repeats, Verdict};
 use tracetree::report::{SideNote, Summary};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -45,6 +45,11 @@ fn cannot_be_compared(summary: &Summary) -> Vec<String> {
 
 /// The accounted time of a step, or all of it where a side has no steps.
 fn time_of_a_step(analysis: &Analysis) -> (PerSide<Nanos>, &'static str) {
+    let total = &analysis.judged().total;
+    if total.of == Repeats::Runs {
+        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
+        return (total.mean_us.map(nanos), "per step, mean of the runs");
+    }
     let totals = analysis.account().totals.map(|totals| totals.time);
     let steps = PerSide::from_fn(|side: Side| analysis.steps(side).len() as i64);
     match steps.baseline.min(steps.candidate) {

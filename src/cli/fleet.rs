@@ -3,12 +3,17 @@
 use super::diff_args::DiffArgs;
 use super::output::Console;
 use super::{Outcome, fleet_summary};
+use std::path::PathBuf;
 use tracetree::fleet::{Fleet, RankPairs};
-use tracetree::{Result, Side};
+use tracetree::{PerSide, Result, Side};
 
-pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
+pub(super) fn run(
+    args: &DiffArgs,
+    folders: PerSide<&PathBuf>,
+    console: &mut Console,
+) -> Result<Outcome> {
     let reading = console.reading().clone();
-    let found = RankPairs::find(&args.baseline, &args.candidate, &reading)?;
+    let found = RankPairs::find(folders.baseline, folders.candidate, &reading)?;
     for path in &found.foreign {
         console.say(&format!("warning: {} is no trace and is left out", path.display()));
     }

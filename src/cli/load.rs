@@ -1,7 +1,7 @@
 //! Paths → a trace, or the comparison of two, with progress on the way.
 
 use super::output::Console;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::program::{CaptureSource, Captures};
 use tracetree::trace::Trace;
@@ -32,6 +32,18 @@ pub(super) fn with_captures(tree: CallTree, found: &Captures, strict: bool) -> R
         Captures::strictly(&tree)?;
     }
     Ok(tree)
+}
+
+/// Reads and compares the runs of both sides.
+pub(super) fn of_runs(
+    runs: PerSide<Vec<PathBuf>>,
+    options: ComparisonOptions,
+    console: &Console,
+) -> Result<Comparison> {
+    let first = runs.as_ref().map(|runs| runs.first().map_or(Path::new(""), PathBuf::as_path));
+    let comparing = console.progress().comparing(first);
+    let options = comparing.watched(options.read(console.reading().clone()));
+    Comparison::of_runs(runs, &options)
 }
 
 /// Reads and compares two traces.

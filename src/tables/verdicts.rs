@@ -82,13 +82,13 @@ fn evidence() -> Columns<Analysis, Site> {
             "`same`; `changed`: other arguments, or kernels of a step; `one_sided`",
             |_, s| s.work.label().into(),
         )
-        .word("repeats", "`steps` where both traces have at least two, else `none`", |a, _| {
+        .word("repeats", "`runs` where both sides have several, `steps` where both traces have at least two, else `none`", |a, _| {
             a.judged().repeats.label().into()
         })
-        .sides("repeats_*", (ColumnType::Whole, ""), "how many steps", |_, s, side| {
+        .sides("repeats_*", (ColumnType::Whole, ""), "how many runs or steps", |_, s, side| {
             s.judgement.repeats[side].into()
         })
-        .sides("median_us_*", NUMBER, "median over the steps; empty without", |_, s, side| {
+        .sides("median_us_*", NUMBER, "median over the runs or steps; empty without", |_, s, side| {
             of_steps(&s.judgement, side, s.judgement.median_us).into()
         })
         .sides(

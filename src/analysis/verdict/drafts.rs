@@ -110,7 +110,7 @@ impl Sampler<'_> {
         let name = module.map_or("", |module| tree.name(module));
         match self.repeats() {
             Repeats::None => ModuleName::class_or_name(name).to_owned(),
-            Repeats::Steps => ModuleName::instance_or_name(name).to_owned(),
+            Repeats::Runs | Repeats::Steps => ModuleName::instance_or_name(name).to_owned(),
         }
     }
 
@@ -157,7 +157,8 @@ impl Sampler<'_> {
         let mut counts: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
         for side in Side::BOTH {
             let is_counted = |event: &&CallId| match self.repeats() {
-                Repeats::Steps => self.steps[side].step(**event).is_some(),
+                Repeats::Runs if self.steps[side].is_empty() => true,
+                Repeats::Runs | Repeats::Steps => self.steps[side].step(**event).is_some(),
                 Repeats::None => true,
             };
             for &event in events[side].iter().filter(is_counted) {

@@ -20,7 +20,7 @@
 
 use super::discovery::Discoveries;
 use super::distributions::two_tails;
-use super::judgement::{Judgement, Thresholds, Verdict, Work};
+use super::judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 use super::moderation::{Prior, Spread};
 use crate::analysis::robust::{median, median_deviation, shift};
 use crate::side::{PerSide, Side};
@@ -43,6 +43,8 @@ pub struct Question {
     pub time: PerSide<Nanos>,
     /// Whether other work explains the difference.
     pub work: Work,
+    /// What the repeats are.
+    pub of: Repeats,
 }
 
 /// The places of one comparison, as the scale for the evidence on each of them.
@@ -92,6 +94,7 @@ impl Family {
         Judgement {
             verdict: question.verdict(is_found, thresholds),
             repeats: samples.as_ref().map(Vec::len),
+            of: question.of,
             mean_us: question.compared(),
             median_us: samples.as_ref().map(|samples| median(samples)),
             deviation_us: samples.as_ref().map(|samples| median_deviation(samples)),

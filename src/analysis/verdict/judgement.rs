@@ -107,8 +107,11 @@ impl Work {
 }
 
 /// What the repeats of a place are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
+    /// Runs: both sides have several.
+    Runs,
+    #[default]
     /// Steps: both traces have at least two.
     Steps,
     /// There are none: what one step took may be chance.
@@ -116,9 +119,10 @@ pub enum Repeats {
 }
 
 impl Repeats {
-    /// `steps` or `none`.
+    /// `runs`, `steps` or `none`.
     pub fn label(self) -> &'static str {
         match self {
+            Repeats::Runs => "runs",
             Repeats::Steps => "steps",
             Repeats::None => "none",
         }
@@ -132,6 +136,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Number of repeats.
     pub repeats: PerSide<usize>,
+    /// What the repeats are.
+    pub of: Repeats,
     /// What was compared, in µs: the mean over the repeats, or the whole time where there are none.
     pub mean_us: PerSide<f64>,
     /// Median over the repeats in µs.

@@ -22,6 +22,9 @@ impl<'a> Sampler<'a> {
     }
 
     pub(super) fn repeats(&self) -> Repeats {
+        if Side::BOTH.into_iter().all(|side| !self.analysis.runs(side).is_empty()) {
+            return Repeats::Runs;
+        }
         match self.steps.baseline.len().min(self.steps.candidate.len()) {
             0 | 1 => Repeats::None,
             2.. => Repeats::Steps,
@@ -47,6 +50,7 @@ impl<'a> Sampler<'a> {
                 false => Work::Same,
             },
             samples,
+            of: self.repeats(),
             time: self.normalised(PerSide::from_fn(|side| {
                 events[side].iter().map(|&event| self.analysis.time_of(side, event)).sum()
             })),
@@ -54,7 +58,10 @@ impl<'a> Sampler<'a> {
     }
 
     fn samples(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<f64>> {
-        PerSide::from_fn(|side| self.in_steps(side, &events[side]))
+        PerSide::from_fn(|side| match self.repeats() {
+            Repeats::Runs => self.analysis.times_of_runs(side, &events[side]),
+            Repeats::Steps | Repeats::None => self.in_steps(side, &events[side]),
+        })
     }
 
     /// Time in each step of a side, in µs.

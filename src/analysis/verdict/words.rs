@@ -1,13 +1,13 @@
 //! A [`Judgement`] → the words of it for people: what was tested, and what came of it.
 
-use super::judgement::{Judgement, Verdict};
+use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
 
 impl Judgement {
     /// `slower (5 steps, q 0.002)`, `faster, not proven (3 steps)`, `similar (3 and 4 steps)`,
     /// `not tested (one step each)`.
     pub fn words(&self) -> String {
-        let steps = steps(self.repeats);
+        let steps = steps(self.repeats, self.of);
         let chance = self.chance();
         let direction = match self.mean_us.candidate > self.mean_us.baseline {
             true => Verdict::Slower.label(),
@@ -43,12 +43,16 @@ const USUAL_RATE: f64 = 0.05;
 /// Smaller chances than this are not told apart.
 const LEAST_SHOWN: f64 = 0.001;
 
-fn steps(counts: PerSide<usize>) -> String {
+fn steps(counts: PerSide<usize>, of: Repeats) -> String {
+    let what = match of {
+        Repeats::Runs => "runs",
+        Repeats::Steps | Repeats::None => "steps",
+    };
     match (counts.baseline, counts.candidate) {
         (0, 0) => "no steps".to_owned(),
         (1, 1) => "one step each".to_owned(),
-        (one, other) if one == other => format!("{one} steps"),
-        (one, other) => format!("{one} and {other} steps"),
+        (one, other) if one == other => format!("{one} {what}"),
+        (one, other) => format!("{one} and {other} {what}"),
     }
 }
 
@@ -60,6 +64,7 @@ mod tests {
         let judgement = Judgement {
             verdict,
             repeats: PerSide::new(repeats.0, repeats.1),
+            of: Repeats::Steps,
             mean_us: PerSide::new(2.0, 1.0),
             median_us: PerSide::default(),
             deviation_us: PerSide::default(),

@@ -15,7 +15,7 @@ pub struct VerdictSummary {
     pub total: &'static str,
     /// The same in words that say what was tested: `faster, not proven (3 steps)`.
     pub words: String,
-    /// What the repeats are: `steps` or `none`.
+    /// What the repeats are: `runs`, `steps` or `none`.
     pub repeats: &'static str,
     /// Number of steps of the baseline.
     pub steps_trace1: u64,

@@ -69,7 +69,7 @@ pub fn evidence(verdict: &VerdictSummary) -> String {
 
 /// What is told of the places: what the repeats support, or, without repeats, what is known anyway.
 fn found(verdict: &VerdictSummary) -> String {
-    let is_tested = verdict.steps_trace1.min(verdict.steps_trace2) > 1;
+    let is_tested = verdict.repeats != "none";
     match (is_tested, verdict.changes, verdict.other_work) {
         (true, 1, _) => "1 place changed".to_owned(),
         (true, count, _) => format!("{count} places changed"),
