@@ -36,7 +36,8 @@ fn told(structure: &Structure) -> Vec<(&'static str, String)> {
 
 fn assert_nothing(baseline: &Digest, candidate: &Digest, what: &str) {
     for (one, two) in [(baseline, candidate), (candidate, baseline)] {
-        assert_eq!(told(&Structure::of(one, two)), [], "{what}");
+        let structure = Structure::of(one, two);
+        assert_eq!(told(&structure), [], "{what}: {:?}", structure.changes);
         let gate = check(one, two);
         assert_eq!(gate.outcome, Outcome::Pass, "{what}: {:?}", gate.reasons);
     }
