@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, AnalysisOptions, Run};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
-use crate::program::Selection;
+use crate::program::{CaptureSource, Captures, Selection};
 use crate::report::{Report, ReportOptions};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, ReadOptions, ReadProgress, Trace};
@@ -121,6 +121,8 @@ pub struct ComparisonOptions {
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
+    /// Where the captures of each trace's graphs come from.
+    pub captures: PerSide<CaptureSource>,
     /// How the traces become trees.
     pub tree: TreeOptions,
     /// How the trees are aligned.
@@ -143,6 +145,13 @@ impl ComparisonOptions {
     #[must_use]
     pub fn selection(mut self, baseline: Selection, candidate: Selection) -> Self {
         self.selection = PerSide::new(baseline, candidate);
+        self
+    }
+
+    /// Looks there for what was recorded while the graphs of each trace were captured.
+    #[must_use]
+    pub fn captures(mut self, baseline: CaptureSource, candidate: CaptureSource) -> Self {
+        self.captures = PerSide::new(baseline, candidate);
         self
     }
 
@@ -322,17 +331,36 @@ impl Comparison {
 
 /// The call trees of both inputs. Each input is read, cut and built on a thread of its own.
 fn trees(inputs: PerSide<Input>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
-    let read = |side: Side, input: Input| input.read(&options.reading(side)).and_then(with_calls);
+    let read = |side: Side, input: Input| {
+        let path = match &input {
+            Input::File(path) => Some(path.clone()),
+            Input::Bytes(..) | Input::Reader(..) | Input::Trace(_) => None,
+        };
+        let reading = options.reading(side);
+        let trace = input.read(&reading).and_then(with_calls)?;
+        let quietly = ReadOptions { progress: None, ..reading };
+        let captures = options.captures[side].open(&trace, path.as_deref(), &quietly)?;
+        Ok::<_, Error>((trace, captures))
+    };
     let (baseline, candidate) = rayon::join(
         || read(Side::Baseline, inputs.baseline),
         || read(Side::Candidate, inputs.candidate),
     );
     let traces = PerSide::new(baseline?, candidate?);
-    options.cancel.check(traces.candidate.source())?;
+    options.cancel.check(traces.candidate.0.source())?;
     options.tell(Stage::Building);
     let build = |side: Side| -> Result<CallTree> {
-        let trace = cut(traces[side].clone(), options.selection[side])?;
-        Ok(CallTree::with_options(trace, options.tree))
+        let (trace, captures) = &traces[side];
+        let trace = cut(trace.clone(), options.selection[side])?;
+        let tree = CallTree::with_options(trace, options.tree);
+        if captures.is_empty() && captures.notes().is_empty() {
+            return Ok(tree);
+        }
+        let tree = captures.add_to(&tree, options.tree);
+        if options.read.strict {
+            Captures::strictly(&tree)?;
+        }
+        Ok(tree)
     };
     let (baseline, candidate) = rayon::join(|| build(Side::Baseline), || build(Side::Candidate));
     Ok(PerSide::new(baseline?, candidate?))

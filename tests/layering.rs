@@ -93,7 +93,7 @@ fn a_module_uses_only_what_stands_before_it() {
 }
 
 #[test]
-fn the_binary_uses_only_the_public_api() {
+fn the_command_line_names_the_library_as_other_programs_do() {
     for file in module_files("cli") {
         for used in used_modules(&file) {
             assert!(used == "cli", "{} uses crate::{used}", file.display());
@@ -139,7 +139,7 @@ fn public_signatures(code: &str) -> Vec<String> {
 /// A user of the library must not depend on the versions of its dependencies.
 #[test]
 fn no_type_of_a_dependency_stands_in_a_public_signature() {
-    for file in LAYERS.iter().chain(&["model"]).flat_map(|module| module_files(module)) {
+    for file in LAYERS.iter().chain(&["model", "cli"]).flat_map(|module| module_files(module)) {
         let text = fs::read_to_string(&file).expect("a readable source file");
         let code: Vec<&str> =
             text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -169,9 +169,11 @@ fn a_foreign_type_in_a_signature_is_found() {
 }
 
 /// The doors of each dependency: the modules that may use it, and why where there are several.
-const DOORS: [(&str, &[&str]); 30] = [
+const DOORS: [(&str, &[&str]); 32] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
+    ("arrow_array", &["report"]),
+    ("arrow_schema", &["report"]),
     ("askama", &["report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -212,11 +214,7 @@ const DOORS: [(&str, &[&str]); 30] = [
 
 /// The dependencies that `Cargo.toml` names, as code writes them.
 fn dependencies() -> Vec<String> {
-    let manifest = include_str!("../Cargo.toml");
-    let (_, rest) = manifest.split_once("\n[dependencies]\n").expect("a list of dependencies");
-    let list = rest.split("\n[").next().unwrap_or_default();
-    let names = list.lines().filter(|line| !line.starts_with('#'));
-    names.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+    dependencies_of(include_str!("../Cargo.toml"))
 }
 
 /// Whether code names a crate at the beginning of a path.
@@ -251,4 +249,30 @@ fn each_dependency_has_its_door() {
 fn a_crate_is_found_where_a_path_begins_with_it() {
     assert!(uses("use csv::Writer;", "csv") && uses("let a = csv::Reader::from(b);", "csv"));
     assert!(!uses("use super::csv::write;", "csv") && !uses("my_csv::a", "csv"));
+}
+
+/// The Python package hands over what the library has: its crate may use only these.
+const PYTHON: [&str; 4] = ["arrow_array", "pyo3", "rayon", "tracetree"];
+
+fn dependencies_of(manifest: &str) -> Vec<String> {
+    let (_, rest) = manifest.split_once("\n[dependencies]\n").expect("a list of dependencies");
+    let list = rest.split("\n[").next().unwrap_or_default();
+    let names = list.lines().filter(|line| !line.starts_with('#'));
+    names.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+}
+
+#[test]
+fn the_python_package_stands_on_the_library_alone() {
+    assert_eq!(dependencies_of(include_str!("../python/Cargo.toml")), PYTHON);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/src");
+    for file in sources(&folder) {
+        let text = fs::read_to_string(&file).expect("a readable source file");
+        // The interpreter is reached through pyo3's safe side alone.
+        assert!(!text.contains("unsafe"), "{} has unsafe code", file.display());
+        // Arrow is handed over, and read by nobody here.
+        let arrow = text.contains("arrow_array");
+        assert!(!arrow || file.ends_with("table.rs"), "{} uses arrow_array", file.display());
+        let threads = text.contains("rayon");
+        assert!(!threads || file.ends_with("work.rs"), "{} uses rayon", file.display());
+    }
 }

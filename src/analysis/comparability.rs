@@ -7,10 +7,10 @@
 
 use super::Analysis;
 use super::robust::median;
-use crate::program::{Architecture, Found, Measure, Model, Steps, is_graph_launch};
+use crate::program::{Architecture, Found, Measure, Model, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
-use crate::tree::{CallKind, CallTree, ModuleName};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// These say that the sides did not do the same work.
@@ -293,11 +293,15 @@ fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
     }
 }
 
-/// GPU time under graph launches, and their number.
+/// GPU time at graph launches, below no captured call, and the number of these launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
-    let launches = tree.calls().filter(|&call| is_graph_launch(tree, call));
+    let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
+    let is_bare =
+        |&call: &CallId| tree.is_graph_launch(call) && tree.children(call).any(|c| is_gpu(&c));
+    let launches = tree.calls().filter(is_bare);
     launches.fold((Nanos::ZERO, 0), |(time, count), launch| {
-        let below: Nanos = tree.children(launch).map(|event| tree.duration(event)).sum();
+        let events = tree.children(launch).filter(is_gpu);
+        let below: Nanos = events.map(|event| tree.duration(event)).sum();
         (time + below, count + 1)
     })
 }
@@ -307,7 +311,7 @@ fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));
     let is_early = |event| {
-        let launched = tree.launch(event).and_then(start);
+        let launched = tree.running_launch(event).and_then(start);
         start(event).zip(launched).is_some_and(|(start, launched)| start + NOISE < launched)
     };
     tree.calls().filter(|&c| tree.kind(c) == CallKind::Gpu && is_early(c)).count() as u64

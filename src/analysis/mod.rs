@@ -13,6 +13,7 @@ mod layers;
 mod options;
 pub(crate) mod robust;
 mod runs;
+mod side_names;
 mod steps;
 mod verdict;
 mod wall;
@@ -27,8 +28,8 @@ pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{
-    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
-    Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Models,
+    OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
 };
 pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
@@ -60,6 +61,7 @@ pub struct Analysis {
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
+    names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
     /// Further runs of each side.
@@ -99,6 +101,7 @@ impl Analysis {
             });
         }
         let categories = CategoryTable::new(&diff, measure, &options.categories);
+        let names = side_names::of(diff.trees().map(|tree| &**tree.trace()), &options.names);
         let (runs, cached) = (PerSide::default(), Cached::default());
         let mut analysis = Analysis {
             diff,
@@ -107,6 +110,7 @@ impl Analysis {
             row_of,
             account,
             categories,
+            names,
             options,
             notes,
             runs,
@@ -142,12 +146,10 @@ impl Analysis {
         &self.options
     }
 
-    /// What people call a side: the name that the user gave, else `trace1` or `trace2`.
+    /// What people call a side: the name that the user gave, else the device or the file where that
+    /// tells the sides apart, else `trace1` or `trace2`.
     pub fn side_name(&self, side: Side) -> &str {
-        match self.options.names[side].as_str() {
-            "" => side.label(),
-            name => name,
-        }
+        &self.names[side]
     }
 
     /// What was odd when the time was accounted.

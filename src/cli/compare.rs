@@ -1,6 +1,7 @@
 //! Options that choose how two traces are compared: with Python frames or without, under which
 //! aliases.
 
+use super::captures::CapturePairArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::diff::{Aliases, DiffOptions};
@@ -30,6 +31,8 @@ pub(super) struct CompareArgs {
     /// Take a trace without recorded steps as a whole, even where a call repeats in it.
     #[arg(long)]
     no_repeats: bool,
+    #[command(flatten)]
+    captures: CapturePairArgs,
 }
 
 impl CompareArgs {
@@ -41,13 +44,15 @@ impl CompareArgs {
             None => DiffOptions::default(),
         };
         let repeats = if self.no_repeats { RepeatDetection::Off } else { RepeatDetection::Found };
+        let (baseline, candidate) = self.captures.sources();
         Ok(ComparisonOptions::default()
+            .captures(baseline, candidate)
             .tree(TreeOptions::default().frames(frames))
             .diff(diff.repeats(repeats)))
     }
 
     /// Whether the user chose anything.
     pub(super) fn is_default(&self) -> bool {
-        !self.no_python && !self.no_repeats && self.alias.is_none()
+        !self.no_python && !self.no_repeats && self.alias.is_none() && self.captures.is_default()
     }
 }

@@ -28,16 +28,20 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
     let comparison = load::comparison(paths, args.compare.options()?, console)?;
     let diff = comparison.diff();
-    let (side, uid) = args.wanted.uid();
+    let (side, uid) = args.wanted.event();
     let tree = diff.tree(side);
-    let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
+    let call = uid.event(tree.trace()).and_then(|event| tree.call_of(event));
     let call = call.ok_or_else(|| uid::no_call(Some(tree), paths[side], side, uid))?;
     let explanation = diff.explain(side, call);
     console.print(|out| print(diff, &explanation, out))?;
     Ok(Outcome::Done)
 }
 
-fn print(diff: &TraceDiff, explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print(
+    diff: &TraceDiff,
+    explanation: &Explanation,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (side, other) = (explanation.side, explanation.side.other());
     writeln!(out, "{}  {}", side.label(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;
@@ -92,6 +96,9 @@ fn named(diff: &TraceDiff, side: Side, call: CallId) -> String {
     let tree = diff.tree(side);
     let name = one_line(tree.name(call));
     match tree.event(call) {
+        Some(event) if tree.is_captured(call) => {
+            format!("{name} [{}, captured]", tree.trace().uid_label(event))
+        }
         Some(event) => format!("{name} [{}]", tree.trace().uid(event).0),
         None => name.into_owned(),
     }

@@ -1,17 +1,17 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
-use super::Outcome;
+use super::captures::CaptureArgs;
+use super::info_text;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
+use super::{Outcome, load};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
-use tracetree::program::{HeadInfo, TraceInfo};
-use tracetree::report::{
-    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
-    write_info_head_fields, write_info_json, write_info_line,
-};
+use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
+use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, Result};
 
@@ -22,6 +22,8 @@ pub(super) struct InfoArgs {
     traces: Vec<PathBuf>,
     #[command(flatten)]
     yardstick: YardstickArgs,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// How they are described.
     #[arg(long, default_value = "text")]
     format: InfoFormat,
@@ -38,10 +40,11 @@ enum InfoFormat {
 /// So many ops are listed as the furthest from their roofline.
 const FURTHEST: usize = 10;
 
-/// What the efficiency of a trace is told by.
+/// What the efficiency of a trace is told by, and where the captures of its graphs are.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
+    captures: CaptureSource,
 }
 
 impl Yardstick {
@@ -49,6 +52,7 @@ impl Yardstick {
         Ok(Yardstick {
             models: args.yardstick.models()?.unwrap_or_default(),
             peaks: args.yardstick.peaks()?.unwrap_or_default(),
+            captures: args.captures.source(),
         })
     }
 }
@@ -93,7 +97,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_head(&info.head, console)?;
     }
     print_rest(&info, console)?;
-    console.print(|out| write_info_efficiency(&efficiency, out))
+    console.print(|out| info_text::write_efficiency(&efficiency, out))
 }
 
 fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
@@ -102,7 +106,7 @@ fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console)
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
         if console.is_verbose() {
-            console.print(|out| write_info_efficiency(&efficiency, out))?;
+            console.print(|out| info_text::write_efficiency(&efficiency, out))?;
         }
     }
     Ok(())
@@ -124,11 +128,21 @@ fn read_all(
 }
 
 fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<DescribedTrace> {
-    let tree = CallTree::build(Trace::open_with(path, options)?);
+    let trace = Arc::new(Trace::open_with(path, options)?);
+    let quietly = without_progress(options);
+    let captures = yardstick.captures.open(&trace, Some(path), &quietly)?;
+    let tree = load::with_captures(CallTree::build(trace), &captures, options.strict)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
     let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST) })
+}
+
+/// The bars are of the traces themselves.
+fn without_progress(options: &ReadOptions) -> ReadOptions {
+    let mut quietly = options.clone();
+    quietly.progress = None;
+    quietly
 }
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {
@@ -138,16 +152,16 @@ fn print_name(name: &str, console: &mut Console) -> Result<()> {
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
-        true => console.print(|out| write_info_head_fields(head, out)),
-        false => console.print(|out| write_info_head(head, out)),
+        true => console.print(|out| info_text::write_head_fields(head, out)),
+        false => console.print(|out| info_text::write_head(head, out)),
     }
 }
 
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
-        true => console.print(|out| write_info_fields(info, out)),
+        true => console.print(|out| info_text::write_fields(info, out)),
         false => {
-            console.print(|out| write_info_line(info, out))?;
+            console.print(|out| info_text::write_line(info, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())
         }

@@ -2,8 +2,11 @@
 
 use super::output::Console;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tracetree::program::{CaptureSource, Captures};
 use tracetree::trace::Trace;
-use tracetree::{Comparison, ComparisonOptions, PerSide, Result};
+use tracetree::tree::TreeOptions;
+use tracetree::{CallTree, Comparison, ComparisonOptions, PerSide, Result};
 
 /// Reads one trace.
 pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
@@ -20,6 +23,27 @@ pub(super) fn of_runs(
     let comparing = console.progress().comparing(first);
     let options = comparing.watched(options.read(console.reading().clone()));
     Comparison::of_runs(runs, &options)
+}
+
+/// Reads one trace and builds its tree, with what was recorded while its graphs were captured.
+pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> Result<CallTree> {
+    let trace = Arc::new(one(path, console)?);
+    let found = captures.open(&trace, Some(path), console.reading())?;
+    console.progress().stage("building the call tree", || {
+        with_captures(CallTree::build(trace), &found, console.reading().strict)
+    })
+}
+
+/// The tree with captured calls; an error where `strict` and a capture was of no use.
+pub(super) fn with_captures(tree: CallTree, found: &Captures, strict: bool) -> Result<CallTree> {
+    if found.is_empty() && found.notes().is_empty() {
+        return Ok(tree);
+    }
+    let tree = found.add_to(&tree, TreeOptions::default());
+    if strict {
+        Captures::strictly(&tree)?;
+    }
+    Ok(tree)
 }
 
 /// Reads and compares two traces.

@@ -1,13 +1,15 @@
 //! `tracetree tree TRACE`: the call tree of one trace as text, or its links as a graph.
 
+use super::captures::CaptureArgs;
 use super::output::Console;
+use super::uid::EventRef;
 use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use tracetree::program::Query;
 use tracetree::report::one_line;
-use tracetree::trace::{Pattern, Uid};
+use tracetree::trace::{Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
@@ -22,9 +24,10 @@ pub(super) struct TreeArgs {
     /// that these name.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Show only the call at this position in traceEvents, with what lies above and below it.
+    /// Show only the call at this position in traceEvents, with what lies above and below it; of a
+    /// captured call LAUNCH:UID, as the tree shows it.
     #[arg(long, value_name = "UID")]
-    uid: Option<u32>,
+    uid: Option<EventRef>,
     /// Show only calls whose name matches, with what lies above and below them.
     #[arg(long, value_name = "REGEX")]
     include: Option<Pattern>,
@@ -38,11 +41,13 @@ pub(super) struct TreeArgs {
     /// Print the links (launches, forward to backward, flows) as a Graphviz graph instead.
     #[arg(long, conflicts_with_all = ["all", "depth", "uid", "include", "find"])]
     dot: bool,
+    #[command(flatten)]
+    captures: CaptureArgs,
 }
 
 pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
-    let trace = load::one(&args.trace, console)?;
-    let tree = console.progress().stage("building the call tree", || CallTree::build(trace));
+    let tree = load::tree(&args.trace, &args.captures.source(), console)?;
+    console.say_notes(&args.trace.display().to_string(), &captured_notes(&tree));
     if args.dot {
         console.print(|out| out.write_all(tree.links().to_dot(&tree).as_bytes()))?;
         return Ok(Outcome::Done);
@@ -70,7 +75,7 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
-        let top = args.uid.map(|uid| call_at(tree, Uid(uid))).transpose()?;
+        let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
         // Where there is no GPU work at all, a GPU path would show nothing.
         let has_gpu_work = match top {
@@ -158,10 +163,16 @@ impl<'a> View<'a> {
     }
 }
 
-fn call_at(tree: &CallTree, uid: Uid) -> Result<CallId> {
-    let call = tree.trace().event_at(uid).and_then(|event| tree.call_of(event));
+/// What is to be told about the captures of the trace's graphs.
+fn captured_notes(tree: &CallTree) -> Vec<Note> {
+    let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
+    tree.notes().iter().filter(is_told).cloned().collect()
+}
+
+fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
+    let call = uid.event(tree.trace()).and_then(|event| tree.call_of(event));
     call.ok_or_else(|| {
-        let message = format!("event {} is no host call and no GPU event", uid.0);
+        let message = format!("event {uid} is no host call and no GPU event");
         Error::new(ErrorKind::Usage, tree.trace().source(), message)
             .remedy("uids are positions in traceEvents, from 0; the tree shows them in brackets")
     })
@@ -170,7 +181,12 @@ fn call_at(tree: &CallTree, uid: Uid) -> Result<CallId> {
 fn print_call(tree: &CallTree, call: CallId, depth: usize, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{:indent$}{}", "", one_line(tree.name(call)), indent = 2 * depth)?;
     if let Some(event) = tree.event(call) {
-        write!(out, "  [{}] {} us", tree.trace().uid(event).0, tree.duration(call))?;
+        match tree.is_captured(call) {
+            true => write!(out, "  [{}] captured", tree.trace().uid_label(event))?,
+            false => {
+                write!(out, "  [{}] {} us", tree.trace().uid(event).0, tree.duration(call))?;
+            }
+        }
     }
     let gpu_events = tree.gpu_events(call);
     if gpu_events > 0 && tree.kind(call) != CallKind::Gpu {

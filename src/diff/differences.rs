@@ -18,7 +18,8 @@ pub struct Difference {
 
 impl TraceDiff {
     /// All points of difference in preorder. Runtime calls without GPU work are no structure and
-    /// make none; kernels under other names make one only where their launch is no pair.
+    /// make none; kernels under other names make one only where their launch is no pair. Captured
+    /// calls make none where the other side launches the same graph and has no capture of it.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff};
@@ -54,6 +55,9 @@ impl TraceDiff {
     fn is_structure(&self, side: Side, call: crate::tree::CallId) -> bool {
         use crate::tree::CallKind;
         let tree = self.tree(side);
+        if self.is_known_deeper(side, call) {
+            return false;
+        }
         match tree.kind(call) {
             CallKind::Runtime => tree.is_gpu_path(call),
             CallKind::Gpu => tree.launch(call).is_none() || self.partner(side, call).is_none(),

@@ -12,6 +12,7 @@ mod merged;
 mod options;
 mod order;
 mod outline;
+mod plain_names;
 mod recorded;
 mod uid_map;
 
@@ -29,7 +30,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
-use std::borrow::Cow;
+use plain_names::PlainNames;
 use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.
@@ -83,6 +84,7 @@ pub struct TraceDiff {
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
+    plain_names: PerSide<PlainNames>,
     notes: Notes,
     options: DiffOptions,
 }
@@ -148,6 +150,7 @@ impl TraceDiff {
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
+            plain_names: PerSide::default(),
             notes,
             options,
         }
@@ -194,11 +197,24 @@ impl TraceDiff {
         })
     }
 
+    /// Whether a call stands alone only because the capture of its graph is known on its side and not
+    /// on the other, which launches the same graph: no difference of the traces, but of what is known
+    /// of them.
+    pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
+        let tree = self.tree(side);
+        if !tree.is_captured(call) || self.partner(side, call).is_some() {
+            return false;
+        }
+        let launch = tree.ancestors(call).find(|&above| !tree.is_captured(above));
+        let partner = launch.and_then(|launch| self.partner(side, launch));
+        let other = self.tree(side.other());
+        partner.is_some_and(|launch| other.size(launch) == other.gpu_events(launch) + 1)
+    }
+
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
-    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'_, str> {
-        let tree = self.tree(side);
-        keys::normalise(tree.kind(call), tree.name(call))
+    pub fn plain_name(&self, side: Side, call: CallId) -> &str {
+        self.plain_names[side].of(self.tree(side), call)
     }
 
     /// Whether two calls count as one name only by an alias.
@@ -209,7 +225,7 @@ impl TraceDiff {
         let name = |side: Side, call| {
             let tree = self.tree(side);
             let name = tree.name(call);
-            (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
+            (self.plain_name(side, call), self.options.aliases.apply(name) != name)
         };
         let (one, is_other) = name(Side::Baseline, baseline);
         let (two, is_another) = name(Side::Candidate, candidate);

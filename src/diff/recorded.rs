@@ -8,6 +8,9 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
+//! Likewise captured calls, where the other side replays graphs and nobody knows their captures: then
+//! the kernels of both replays are aligned, as if no capture were known.
+//!
 //! So the trees are aligned without them. In the merged tree they stand where they stood, as calls
 //! of one side around pairs.
 
@@ -23,14 +26,17 @@ enum Optional {
     Frame,
     /// `nn.Module: …`
     Module,
+    /// What was recorded when a graph was captured.
+    Captured,
 }
 
 impl Optional {
-    const ALL: [Optional; 2] = [Optional::Frame, Optional::Module];
+    const ALL: [Optional; 3] = [Optional::Frame, Optional::Module, Optional::Captured];
 
-    fn of(tree: &CallTree, call: u32) -> Option<Optional> {
+    /// What a call is of these; a captured frame is both.
+    fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
-        match tree.kind(call) {
+        let kind = match tree.kind(call) {
             CallKind::Frame if tree.is_module(call) => Some(Optional::Module),
             CallKind::Frame => Some(Optional::Frame),
             CallKind::Thread
@@ -38,12 +44,20 @@ impl Optional {
             | CallKind::Op
             | CallKind::Runtime
             | CallKind::Gpu => None,
-        }
+        };
+        let captured = tree.is_captured(call).then_some(Optional::Captured);
+        kind.into_iter().chain(captured)
     }
 }
 
 /// What was recorded in some part of a trace, by [`Optional`].
-type Recorded = [bool; Optional::ALL.len()];
+#[derive(Debug, Clone, Copy, Default)]
+struct Recorded {
+    /// Whether there is any such call.
+    has: [bool; Optional::ALL.len()],
+    /// Whether such a call of the other side may have its partner here.
+    can_have: [bool; Optional::ALL.len()],
+}
 
 /// Hides, in each thread, the kinds of calls that its partner has none of; in threads without
 /// partner those that the whole other trace has none of.
@@ -58,7 +72,7 @@ pub(super) fn without_one_sided<'a>(
         roots.into_iter().map(|root| (root, of_root(root))).collect::<Vec<_>>()
     });
     let anywhere = recorded.as_ref().map(|roots| {
-        Optional::ALL.map(|kind| roots.iter().any(|(_, recorded)| recorded[kind as usize]))
+        Optional::ALL.map(|kind| roots.iter().any(|(_, recorded)| recorded.can_have[kind as usize]))
     });
     let recorded_of = recorded.as_ref().map(|roots| roots.iter().copied().collect());
     let recorded_of: PerSide<FxHashMap<u32, Recorded>> = recorded_of;
@@ -70,14 +84,15 @@ pub(super) fn without_one_sided<'a>(
         let mut hidden = Vec::new();
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
-            let theirs =
-                other.map_or(anywhere[side.other()], |root| recorded_of[side.other()][root]);
-            let one_sided = Optional::ALL.map(|kind| mine[kind as usize] && !theirs[kind as usize]);
+            let theirs = other
+                .map_or(anywhere[side.other()], |root| recorded_of[side.other()][root].can_have);
+            let is_one_sided = |kind| mine.has[kind as usize] && !theirs[kind as usize];
+            let one_sided = Optional::ALL.map(is_one_sided);
             if one_sided.contains(&true) {
                 hidden.resize(outlines[side].len(), false);
                 for call in root..outlines[side].end(root) {
-                    let kind = Optional::of(trees[side], call);
-                    hidden[call as usize] = kind.is_some_and(|kind| one_sided[kind as usize]);
+                    let mut kinds = Optional::of(trees[side], call);
+                    hidden[call as usize] = kinds.any(|kind| one_sided[kind as usize]);
                 }
             }
         }
@@ -95,8 +110,13 @@ pub(super) fn without_one_sided<'a>(
 
 fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
     let mut recorded = Recorded::default();
-    for kind in calls.filter_map(|call| Optional::of(tree, call)) {
-        recorded[kind as usize] = true;
+    let mut launches_graphs = false;
+    for call in calls {
+        Optional::of(tree, call).for_each(|kind| recorded.has[kind as usize] = true);
+        launches_graphs |= tree.is_graph_launch(CallId(call));
     }
+    // Eager calls are partners of captured ones: only a bare replay lacks them.
+    recorded.can_have = recorded.has;
+    recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded
 }

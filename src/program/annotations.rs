@@ -5,6 +5,7 @@
 //! execute_context_1(888_788544)_generation_0(0)                    prefill of 888 tokens (vLLM)
 //! execute_32_context_0(sq0sk0…)_generation_32(sq32sk55086…)        decode of 32 tokens (vLLM)
 //! step[DECODE bs=32], step[EXTEND bs=1 toks=512]                   decode, prefill (SGLang)
+//! capture_32_DECODE, capture_8192_PIECEWISE                        graphs for a batch of 32, 8192
 //! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
 //! ```
 //! An annotation that is not listed says nothing; its meaning is never guessed.
@@ -36,6 +37,8 @@ pub enum Meaning {
     Batch(Batch),
     /// A part of a training step.
     Training(Phase),
+    /// The capture of graphs for a batch of this size.
+    Capture(u64),
 }
 
 /// The requests of one forward pass of an inference engine.
@@ -65,9 +68,10 @@ pub fn annotations(trace: &Trace) -> Vec<Annotation> {
 
 fn meaning(category: Category, name: &str) -> Option<Meaning> {
     match category {
-        Category::UserAnnotation => {
-            profiler_step(name).or_else(|| batch(name)).or_else(|| training(name))
-        }
+        Category::UserAnnotation => profiler_step(name)
+            .or_else(|| batch(name))
+            .or_else(|| capture(name))
+            .or_else(|| training(name)),
         // The 2021 profiler recorded steps and optimizers as operators.
         Category::CpuOp => profiler_step(name).or_else(|| optimizer(name)),
         Category::PythonFunction
@@ -137,6 +141,12 @@ fn sglang_batch(name: &str) -> Option<Batch> {
     let requests = field("bs=")?;
     let tokens = field("toks=").or_else(|| (phase == Phase::Decode).then_some(requests));
     Some(Batch { phase, requests, tokens })
+}
+
+/// `capture_<size>_<MODE>`.
+fn capture(name: &str) -> Option<Meaning> {
+    let (size, _) = name.strip_prefix("capture_")?.split_once('_')?;
+    Some(Meaning::Capture(size.parse().ok()?))
 }
 
 fn training(name: &str) -> Option<Meaning> {

@@ -140,15 +140,57 @@ pub struct TraceInfo {
     pub contents: Contents,
     /// What sort of model was run; `None` where no tree was built.
     pub model: Option<Model>,
-    /// What was odd about the file.
+    /// What became of its launches of captured graphs; `None` where no captures were looked for.
+    pub captured: Option<CapturedInfo>,
+    /// What was odd about the file, and about captures.
     pub notes: Vec<Note>,
+}
+
+/// Launches of captured graphs, and how many of their kernels stand below the ops that launched them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CapturedInfo {
+    /// Graph launches with GPU events.
+    pub launches: u64,
+    /// Those of them whose capture was found.
+    pub fitting: u64,
+    /// GPU events of all of them.
+    pub kernels: u64,
+    /// GPU events below the captured calls that launched them.
+    pub placed: u64,
+    /// The files of the captures that fit.
+    pub captures: Vec<String>,
+}
+
+impl CapturedInfo {
+    fn of(tree: &CallTree) -> Option<CapturedInfo> {
+        let replays = tree.replays();
+        let fitting = || replays.iter().filter_map(|replay| replay.graph.as_ref());
+        let mut captures: Vec<String> = fitting().map(|graph| graph.source.clone()).collect();
+        captures.sort_unstable();
+        captures.dedup();
+        (!replays.is_empty()).then(|| CapturedInfo {
+            launches: replays.len() as u64,
+            fitting: fitting().count() as u64,
+            kernels: replays.iter().map(|replay| replay.kernels as u64).sum(),
+            placed: replays.iter().map(|replay| replay.placed as u64).sum(),
+            captures,
+        })
+    }
 }
 
 impl TraceInfo {
     /// What is in the trace of a tree, and what sort of model it is of. The size of the file is for
     /// the caller to fill in.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
-        TraceInfo { model: Some(Model::of(tree)), ..TraceInfo::of(tree.trace()) }
+        let info = TraceInfo::of(tree.trace());
+        let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
+        let odd = tree.notes().iter().filter(is_told);
+        TraceInfo {
+            model: Some(Model::of(tree)),
+            captured: CapturedInfo::of(tree),
+            notes: info.notes.iter().chain(odd).cloned().collect(),
+            ..info
+        }
     }
 
     /// Looks at every event a few times. The size of the file is for the caller to fill in.
@@ -182,6 +224,7 @@ impl TraceInfo {
             phases: phases(trace, &found),
             contents: contents(trace),
             model: None,
+            captured: None,
             notes: trace.notes().iter().cloned().collect(),
         }
     }
@@ -199,7 +242,7 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         Category::GpuUserAnnotation,
     ];
     let mut counts = [0_u64; ALL.len()];
-    for event in trace.events() {
+    for event in trace.own_events() {
         counts[trace.category(event) as usize] += 1;
     }
     ALL.into_iter()
@@ -237,7 +280,7 @@ fn steps(found: &[Annotation]) -> u64 {
         .iter()
         .filter_map(|annotation| match annotation.meaning {
             Meaning::Step(number) => Some(number),
-            Meaning::Batch(_) | Meaning::Training(_) => None,
+            Meaning::Batch(_) | Meaning::Training(_) | Meaning::Capture(_) => None,
         })
         .collect();
     numbers.sort_unstable();
@@ -250,7 +293,7 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
         found.iter().any(|annotation| match annotation.meaning {
             Meaning::Batch(batch) => batch.phase == phase,
             Meaning::Training(part) => part == phase,
-            Meaning::Step(_) => false,
+            Meaning::Step(_) | Meaning::Capture(_) => false,
         })
     };
     // A backward op names the thread of its forward op: where there is one, there are both passes.

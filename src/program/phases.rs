@@ -151,7 +151,7 @@ impl Innermost {
         let mut open: Vec<(Nanos, (Nanos, Phase))> = Vec::new();
         for annotation in list {
             let phase = match annotation.meaning {
-                Meaning::Step(_) => continue,
+                Meaning::Step(_) | Meaning::Capture(_) => continue,
                 Meaning::Batch(batch) => batch.phase,
                 Meaning::Training(phase) => phase,
             };

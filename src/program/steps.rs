@@ -168,7 +168,7 @@ fn repeat_spans(tree: &CallTree) -> Vec<StepSpan> {
 fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     let number = |annotation: &Annotation| match annotation.meaning {
         Meaning::Step(number) => Some(number),
-        Meaning::Batch(_) | Meaning::Training(_) => None,
+        Meaning::Batch(_) | Meaning::Training(_) | Meaning::Capture(_) => None,
     };
     let mut steps: Vec<(&Annotation, u64)> =
         found.iter().filter_map(|annotation| Some((annotation, number(annotation)?))).collect();

@@ -9,6 +9,7 @@ mod causes;
 mod efficiency;
 mod figures;
 mod fusion;
+mod graphs;
 mod idle;
 mod kernel_events;
 mod kernels;
@@ -71,11 +72,13 @@ pub enum TableKind {
     Causes,
     /// `idle`.
     Idle,
+    /// `graphs`.
+    Graphs,
 }
 
 impl TableKind {
     /// All tables, in the order of the documentation.
-    pub const ALL: [TableKind; 17] = [
+    pub const ALL: [TableKind; 18] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -93,6 +96,7 @@ impl TableKind {
         TableKind::Verdicts,
         TableKind::Causes,
         TableKind::Idle,
+        TableKind::Graphs,
     ];
 
     /// Name of the table: that of its CSV file without the ending.
@@ -115,6 +119,7 @@ impl TableKind {
             TableKind::Verdicts => "verdicts",
             TableKind::Causes => "causes",
             TableKind::Idle => "idle",
+            TableKind::Graphs => "graphs",
         }
     }
 
@@ -154,6 +159,7 @@ impl TableKind {
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
             TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
+            TableKind::Graphs => graphs::table(self.name(), analysis),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The events of one trace as columns: one entry for each event that takes part in a comparison.
 
+use super::captured::CapturedCall;
 use super::category::Category;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
@@ -82,6 +83,16 @@ pub struct Stream {
     pub number: i64,
 }
 
+/// How many blocks of how many threads a kernel is launched with, each as the JSON list of the trace;
+/// empty where it was not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Grid {
+    /// `grid`. ROCm counts blocks for some launch APIs and threads for others.
+    pub grid: TextId,
+    /// `block`.
+    pub block: TextId,
+}
+
 /// What one rank gave to a collective, and got from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
@@ -144,6 +155,14 @@ pub struct Trace {
     pub(crate) all_streams: Vec<Stream>,
     pub(crate) gpu_bytes: Sparse<u64>,
     pub(crate) graph_nodes: Sparse<u64>,
+    pub(crate) graphs: Sparse<u64>,
+    pub(crate) launched_kernels: Sparse<TextId>,
+    pub(crate) grids: Sparse<Grid>,
+    pub(crate) captured: Sparse<CapturedCall>,
+    /// The files that the captured calls are of, by the number that these name.
+    pub(crate) capture_sources: Vec<String>,
+    /// For GPU events of a replay, the captured call that stands for their launch.
+    pub(crate) captured_launches: Sparse<Uid>,
     pub(crate) collectives: Sparse<TextId>,
     pub(crate) process_groups: Sparse<TextId>,
     pub(crate) collective_sequences: Sparse<i64>,
@@ -283,6 +302,21 @@ impl Trace {
     /// `args.graph node id` of GPU events, where CUDA tells it.
     pub fn graph_nodes(&self) -> &Sparse<u64> {
         &self.graph_nodes
+    }
+
+    /// `args.graph id` of GPU events, where CUDA tells it; 0 is no graph.
+    pub fn graphs(&self) -> &Sparse<u64> {
+        &self.graphs
+    }
+
+    /// `args.kernel` of runtime calls: the name of the kernel that is launched, where ROCm tells it.
+    pub fn launched_kernels(&self) -> &Sparse<TextId> {
+        &self.launched_kernels
+    }
+
+    /// `args.grid` and `args.block` of kernels, and of the runtime calls that launch them.
+    pub fn grids(&self) -> &Sparse<Grid> {
+        &self.grids
     }
 
     /// `args.Process Group Name` of communication kernels and of the ops that launched them.

@@ -1,5 +1,7 @@
 //! Bytes → [`Trace`]: the events of one file that take part in a comparison, as columns.
 
+mod capture_files;
+mod captured;
 mod category;
 mod columns;
 mod communication;
@@ -15,9 +17,12 @@ mod texts;
 mod time;
 mod unpack;
 
+pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
+pub use captured::CapturedCall;
+pub(crate) use captured::{Graft, GraftedCall};
 pub use category::Category;
 pub use columns::{
-    Argument, Arguments, FlowEnd, FlowPoint, Message, Sequence, Stream, Thread, Trace,
+    Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,
 };
 pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub use header::{Device, Distributed, Header};

@@ -29,6 +29,11 @@ impl<T> Sparse<T> {
         self.values.reserve(count);
     }
 
+    /// The first event that has a value.
+    pub(crate) fn first(&self) -> Option<EventId> {
+        self.events.first().copied()
+    }
+
     /// The value of `event`.
     pub fn get(&self, event: EventId) -> Option<&T> {
         self.events.binary_search(&event).ok().map(|at| &self.values[at])

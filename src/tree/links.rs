@@ -134,8 +134,9 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
 /// Kineto draws an arrow at the exact start of the call that it belongs to; the innermost one wins.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
-    for event in
-        trace.events().filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
+    for event in trace
+        .own_events()
+        .filter(|&e| trace.category(e).is_host_call() || trace.category(e).is_gpu())
     {
         starts
             .entry((trace.thread_of(event), trace.start(event)))

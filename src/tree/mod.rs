@@ -14,18 +14,22 @@
 //! ```
 
 mod backward;
+mod captured;
+mod grafts;
 mod launches;
 mod links;
 mod module_name;
 mod nest;
 mod options;
 
+pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
+pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
@@ -89,7 +93,10 @@ pub struct CallTree {
     gpu_before: Vec<u32>,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
+    /// The innermost module call at or above each call; made when the first is asked for.
+    modules: OnceLock<Vec<u32>>,
     notes: Notes,
+    replays: Vec<Replay>,
 }
 
 impl CallTree {
@@ -115,8 +122,8 @@ impl CallTree {
         let trace = trace.into();
         let mut notes = Notes::default();
         let launched = launches::link(&trace, &mut notes);
-        let mut planter = nest::Planter::new(&trace, &launched);
-        planter.plant_threads(options.frames);
+        let mut planter = nest::Planter::new(&trace, &launched, options.frames);
+        planter.plant_threads();
         planter.plant_unlinked();
         let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
             planter.finish();
@@ -133,7 +140,9 @@ impl CallTree {
             parents,
             ends,
             calls,
+            modules: OnceLock::new(),
             notes,
+            replays: Vec::new(),
             trace,
         };
         tree.count_gpu_events();
@@ -147,6 +156,20 @@ impl CallTree {
             before += u32::from(kind == CallKind::Gpu);
         }
         self.gpu_before.push(before);
+    }
+
+    /// The tree with what became of its graph launches, and what was odd about their captures.
+    pub(crate) fn with_replays(mut self, replays: Vec<Replay>, odd: &Notes) -> CallTree {
+        self.replays = replays;
+        for note in odd {
+            self.notes.add(note.code, note.count, note.hint, || note.message.clone());
+        }
+        self
+    }
+
+    /// Its launches of captured graphs, where captures were looked for, by position.
+    pub fn replays(&self) -> &[Replay] {
+        &self.replays
     }
 
     /// The trace that the tree was built from.
@@ -288,6 +311,19 @@ impl CallTree {
         (self.duration(call) - below).max(Nanos::ZERO)
     }
 
+    /// Whether the call stands below a graph launch because it was recorded when the graph was
+    /// captured: it did not run when the graph was replayed, and takes no time.
+    pub fn is_captured(&self, call: CallId) -> bool {
+        self.event(call).is_some_and(|event| self.trace.is_captured(event))
+    }
+
+    /// Whether the call launches a captured graph: a runtime call of that name with GPU work.
+    pub fn is_graph_launch(&self, call: CallId) -> bool {
+        self.kind(call) == CallKind::Runtime
+            && self.is_gpu_path(call)
+            && self.name(call).contains("GraphLaunch")
+    }
+
     /// Arguments of an op, where they were recorded.
     pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;
@@ -315,6 +351,14 @@ impl CallTree {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
+    /// The call that launched a GPU event when it ran: its own launch, or the graph launch above a
+    /// captured one. `None` where the launch is not in the trace.
+    pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
+        let launch = self.launch(gpu_event)?;
+        let ran = |call: &CallId| !self.is_captured(*call);
+        std::iter::once(launch).chain(self.ancestors(launch)).find(ran)
+    }
+
     /// The `nn.Module` calls at or above a call, outermost first.
     pub fn module_stack(&self, call: CallId) -> Vec<CallId> {
         let mut stack: Vec<CallId> = std::iter::once(call)
@@ -327,11 +371,29 @@ impl CallTree {
 
     /// The innermost `nn.Module` call at or above a call.
     pub fn module(&self, call: CallId) -> Option<CallId> {
-        std::iter::once(call).chain(self.ancestors(call)).find(|&above| self.is_module(above))
+        Some(self.modules()[call.index()]).filter(|&module| module != NONE).map(CallId)
     }
 
     /// Whether the call is a frame of an `nn.Module`.
     pub fn is_module(&self, call: CallId) -> bool {
-        self.kind(call) == CallKind::Frame && ModuleName::of(self.name(call)).is_some()
+        self.modules()[call.index()] == call.0
+    }
+
+    fn modules(&self) -> &[u32] {
+        self.modules.get_or_init(|| {
+            let mut is_module: Vec<Option<bool>> = vec![None; self.trace.texts().len()];
+            let mut modules: Vec<u32> = Vec::with_capacity(self.len());
+            for call in self.calls() {
+                let mut frame = || {
+                    let name = self.trace.name_id(self.event(call)?);
+                    let say = || ModuleName::of(self.trace.text(name)).is_some();
+                    is_module[name.index()].get_or_insert_with(say).then_some(call.0)
+                };
+                let own = if self.kind(call) == CallKind::Frame { frame() } else { None };
+                let above = || self.parent(call).map(|above| modules[above.index()]);
+                modules.push(own.or_else(above).unwrap_or(NONE));
+            }
+            modules
+        })
     }
 }

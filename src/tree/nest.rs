@@ -19,6 +19,7 @@
 //!                               at a's end for what follows, and counted
 //! ```
 
+use super::grafts::Grafts;
 use super::launches::Launched;
 use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
@@ -42,6 +43,8 @@ pub(super) struct Planted {
 pub(super) struct Planter<'a> {
     trace: &'a Trace,
     launched: &'a Launched,
+    grafts: Grafts,
+    frames: Frames,
     planted: Planted,
     stack: Vec<Open>,
 }
@@ -53,7 +56,7 @@ struct Open {
 }
 
 impl<'a> Planter<'a> {
-    pub(super) fn new(trace: &'a Trace, launched: &'a Launched) -> Self {
+    pub(super) fn new(trace: &'a Trace, launched: &'a Launched, frames: Frames) -> Self {
         let column = || Vec::with_capacity(trace.len());
         let planted = Planted {
             kinds: Vec::with_capacity(trace.len()),
@@ -64,7 +67,8 @@ impl<'a> Planter<'a> {
             noise: 0,
             artefacts: 0,
         };
-        Planter { trace, launched, planted, stack: Vec::new() }
+        let grafts = Grafts::of(trace);
+        Planter { trace, launched, grafts, frames, planted, stack: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Planted {
@@ -72,8 +76,8 @@ impl<'a> Planter<'a> {
     }
 
     /// Every thread with a host call, with all its calls.
-    pub(super) fn plant_threads(&mut self, frames: Frames) {
-        for (thread, mut calls) in host_calls(self.trace, frames).into_iter().enumerate() {
+    pub(super) fn plant_threads(&mut self) {
+        for (thread, mut calls) in host_calls(self.trace, self.frames).into_iter().enumerate() {
             if calls.is_empty() {
                 continue;
             }
@@ -134,8 +138,39 @@ impl<'a> Planter<'a> {
         }
         self.open_event(event, end);
         for gpu_event in self.launched.by(event) {
-            self.plant_gpu_event(gpu_event);
+            // What has a captured launch stands there.
+            if self.trace.captured_launches().get(gpu_event).is_none() {
+                self.plant_gpu_event(gpu_event);
+            }
         }
+        self.plant_captured(event);
+    }
+
+    /// The captured calls below a graph launch, each with its GPU events first.
+    fn plant_captured(&mut self, launch: EventId) {
+        let grafts = std::mem::take(&mut self.grafts);
+        let outside = self.stack.len();
+        // How deep each open captured call stood in the capture: some calls may be left out.
+        let mut depths: Vec<u32> = Vec::new();
+        for &(call, event) in grafts.below(launch) {
+            while depths.last().is_some_and(|&last| last >= call.depth) {
+                depths.pop();
+                self.close();
+            }
+            let is_frame = self.trace.category(event) == Category::PythonFunction;
+            if is_frame && self.frames == Frames::LeftOut {
+                continue;
+            }
+            self.open_event(event, Nanos(i64::MAX));
+            depths.push(call.depth);
+            for &kernel in grafts.kernels(event) {
+                self.plant_gpu_event(kernel);
+            }
+        }
+        while self.stack.len() > outside {
+            self.close();
+        }
+        self.grafts = grafts;
     }
 
     fn plant_gpu_event(&mut self, event: EventId) {
@@ -193,7 +228,7 @@ fn host_calls(trace: &Trace, frames: Frames) -> Vec<Vec<EventId>> {
         let category = trace.category(*event);
         category.is_host_call() && (frames == Frames::Kept || category != Category::PythonFunction)
     };
-    for event in trace.events().filter(takes_part) {
+    for event in trace.own_events().filter(takes_part) {
         calls[trace.thread_of(event).index()].push(event);
     }
     calls

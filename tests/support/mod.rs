@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
 
 pub mod bench;
+pub mod captures;
 pub mod changes;
 pub mod compared;
 pub mod damage;

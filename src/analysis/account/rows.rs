@@ -6,6 +6,7 @@
 //! only one-sided ops                           the outermost of them, the other side 0
 //! only renamed ops                             the outermost pair, named `a | b`
 //! no op                                        the launch
+//! captured ops, the other side has no capture  the graph launch
 //! no launch in the trace                       its kernel's name
 //! ```
 
@@ -111,6 +112,10 @@ fn key<'t>(diff: &'t TraceDiff, side: Side, call: CallId) -> RowKey<'t> {
     let node = |call| diff.merged().of(side, call);
     if let Some(op) = diff.lowest_common_op(side, call) {
         return RowKey::Call(RowKind::CommonOp, node(op));
+    }
+    if let Some(launch) = tree.launch(call).filter(|&launch| diff.is_known_deeper(side, launch)) {
+        let graph_launch = tree.running_launch(call).unwrap_or(launch);
+        return RowKey::Call(RowKind::Launch, node(graph_launch));
     }
     let above = std::iter::once(call).chain(tree.ancestors(call));
     match above.filter(|&above| tree.kind(above) == CallKind::Op).last() {

@@ -3,7 +3,7 @@
 mod timeline;
 
 use super::{Analysis, Judgement};
-use crate::program::{Measure, Phase, Phases, StepId, StepSpan, Steps, is_communication};
+use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -170,7 +170,8 @@ impl Analysis {
         group: impl Fn(CallId) -> usize,
     ) -> Vec<Figures> {
         let calls = self.accounted_calls(side).iter().copied();
-        group_figures((self.tree(side), self.measure()), steps, calls, count, group)
+        let program = self.diff.program(side);
+        group_figures((program, self.measure()), steps, calls, count, group)
     }
 
     fn is_captured(&self, tree: &CallTree, call: CallId) -> bool {
@@ -186,19 +187,20 @@ impl Analysis {
 
 /// The figures of `count` groups of the accounted `calls` of one tree; `group` names that of a call.
 pub(crate) fn group_figures(
-    (tree, measure): (&CallTree, Measure),
+    (program, measure): (&Program, Measure),
     steps: &Steps,
     calls: impl Iterator<Item = CallId>,
     count: usize,
     group: impl Fn(CallId) -> usize,
 ) -> Vec<Figures> {
+    let (tree, communication) = (program.tree(), program.communication());
     let mut figures = vec![Figures::default(); count];
     let mut occupied = Vec::new();
     let mut launches: Vec<(usize, CallId)> = Vec::new();
     for call in calls {
         let event = tree.event(call).expect("accounted calls are events");
         let at = group(call);
-        let activity = activity(tree, call);
+        let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
         launches.extend(launch_of(tree, measure, call).map(|launch| (at, launch)));
         let (start, end) = (tree.trace().start(event), tree.trace().end(event));
@@ -220,7 +222,7 @@ pub(crate) fn group_figures(
 
 fn launch_of(tree: &CallTree, measure: Measure, call: CallId) -> Option<CallId> {
     match measure {
-        Measure::GpuTime => tree.launch(call),
+        Measure::GpuTime => tree.running_launch(call),
         Measure::HostSelfTime => None,
     }
 }
@@ -255,11 +257,11 @@ fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     (begin, spans().map(|span| span.1).max().unwrap_or(begin))
 }
 
-fn activity(tree: &CallTree, call: CallId) -> Activity {
+fn activity(tree: &CallTree, communication: &Communication, call: CallId) -> Activity {
     let event = tree.event(call).expect("accounted calls are events");
     match tree.trace().category(event) {
         Category::Memcpy | Category::Memset => Activity::Copy,
-        Category::Kernel if is_communication(tree, call) => Activity::Communication,
+        Category::Kernel if communication.is(tree, call) => Activity::Communication,
         Category::Kernel
         | Category::CpuOp
         | Category::PythonFunction

@@ -155,7 +155,9 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             time: until - from,
             before,
         };
-        let Some(launch) = self.tree.launch(event.call) else { return self.ledger.idle(piece) };
+        let Some(launch) = self.tree.running_launch(event.call) else {
+            return self.ledger.idle(piece);
+        };
         let launched = self.start_of(launch);
         if launched < from {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
@@ -196,7 +198,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             time: until - from,
             before: last,
         };
-        let launch = last.and_then(|event| self.tree.launch(event));
+        let launch = last.and_then(|event| self.tree.running_launch(event));
         let cursor = launch.and_then(|launch| self.cursors.of_call(self.tree, launch));
         let ledger = &mut *self.ledger;
         match cursor {

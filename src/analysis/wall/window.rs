@@ -112,7 +112,7 @@ struct Launched<'a> {
 impl Launched<'_> {
     fn at(&self, call: CallId) -> Option<Nanos> {
         let tree = self.analysis.tree(self.side);
-        let launch = tree.launch(call)?;
+        let launch = tree.running_launch(call)?;
         Some(tree.trace().start(tree.event(launch)?))
     }
 

@@ -10,10 +10,7 @@ use super::{Digest, RunFacts, Setup};
 use crate::analysis::{Categories, TraceCategories};
 use crate::diff::plain_name;
 use crate::error::{Error, ErrorKind, Result};
-use crate::program::{
-    Measure, Platform, Program, RepeatDetection, StepId, is_communication, is_graph_launch,
-    is_synchronisation,
-};
+use crate::program::{Measure, Platform, Program, RepeatDetection, StepId, is_synchronisation};
 use crate::side::PerSide;
 use crate::trace::{ArgumentsId, Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
@@ -219,7 +216,7 @@ impl<'a> Run<'a> {
     fn new(program: &'a Program, categories: &'a Categories) -> Run<'a> {
         let tree: &CallTree = program.tree();
         let measure = Measure::of(PerSide::new(tree, tree));
-        let categories = TraceCategories::of(tree, program.phases(), measure, categories);
+        let categories = TraceCategories::of(program, measure, categories);
         Run { program, tree, measure, categories }
     }
 
@@ -297,7 +294,7 @@ impl<'a> Run<'a> {
             // The 2021 profiler wrote a step as an operator, too.
             CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
             CallKind::Op => Some(NodeKind::Op),
-            CallKind::Runtime if is_graph_launch(tree, call) => Some(NodeKind::GraphLaunch),
+            CallKind::Runtime if tree.is_graph_launch(call) => Some(NodeKind::GraphLaunch),
             CallKind::Runtime => is_synchronisation(tree.name(call)).then_some(NodeKind::Wait),
             CallKind::Gpu => {
                 let event = tree.event(call).expect("a GPU event");
@@ -444,7 +441,7 @@ impl<'d, 'r> Growth<'d, 'r> {
         let node = self.digester.tree[id].get_mut();
         if node.phase.is_empty() {
             self.run.program.phases().phase(call).label().clone_into(&mut node.phase);
-            node.is_collective = is_communication(self.run.tree, call);
+            node.is_collective = self.run.program.communication().is(self.run.tree, call);
             category.clone_into(&mut node.category);
         }
         id

@@ -3,9 +3,7 @@
 use super::node::Range;
 use crate::analysis::robust::median;
 use crate::analysis::{TraceCategories, group_figures};
-use crate::program::{
-    Measure, Phase, Program, is_communication, is_graph_launch, is_synchronisation,
-};
+use crate::program::{Measure, Phase, Program, is_synchronisation};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
@@ -58,7 +56,7 @@ impl StepTotals {
         }
         for call in tree.calls() {
             let Some(step) = step_of(program, call) else { continue };
-            for (name, more) in counted(tree, call) {
+            for (name, more) in counted(program, call) {
                 let counts = self.counts.get_mut(name).expect("a count that every run has");
                 counts[step] += more;
             }
@@ -71,7 +69,7 @@ impl StepTotals {
         let calls = || measure.calls(tree);
         let count = self.steps;
         let group = |call: CallId| step_of(program, call).unwrap_or(count);
-        let figures = group_figures((tree, measure), steps, calls(), count + 1, group);
+        let figures = group_figures((program, measure), steps, calls(), count + 1, group);
         for (step, figures) in figures.iter().take(count).enumerate() {
             let wall = match steps.spans().get(step) {
                 Some(span) => span.end - span.start,
@@ -118,11 +116,12 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
 }
 
 /// What a call adds to the counts of its step.
-fn counted(tree: &CallTree, call: CallId) -> Vec<(&'static str, u64)> {
+fn counted(program: &Program, call: CallId) -> Vec<(&'static str, u64)> {
+    let tree: &CallTree = program.tree();
     match tree.kind(call) {
         CallKind::Runtime => {
             let launches = u64::from(tree.is_gpu_path(call));
-            let graph = u64::from(is_graph_launch(tree, call));
+            let graph = u64::from(tree.is_graph_launch(call));
             let waits = u64::from(is_synchronisation(tree.name(call)));
             vec![("launches", launches), ("graph_launches", graph), ("waits", waits)]
         }
@@ -132,8 +131,8 @@ fn counted(tree: &CallTree, call: CallId) -> Vec<(&'static str, u64)> {
                 let bytes = tree.trace().gpu_bytes().get(event).copied().unwrap_or(0);
                 return vec![("copies", 1), ("copy_bytes", bytes)];
             }
-            let in_graph = tree.launch(call).is_some_and(|launch| is_graph_launch(tree, launch));
-            let collective = u64::from(is_communication(tree, call));
+            let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
+            let collective = u64::from(program.communication().is(tree, call));
             vec![
                 ("kernels", 1),
                 ("graph_kernels", u64::from(in_graph)),

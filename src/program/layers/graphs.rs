@@ -33,11 +33,11 @@ pub(super) fn of_graphs(
     let mut reaches = Reaches::default();
     let mut pieces: Pieces = Vec::new();
     let covered = covered(tree, modules);
-    for launch in tree.calls().filter(|&call| is_graph_launch(tree, call)) {
-        if covered[launch.index()] {
+    for launch in tree.calls().filter(|&call| tree.is_graph_launch(call)) {
+        if covered[launch.index()] || is_covered_inside(tree, launch, &covered) {
             continue;
         }
-        let replay = Replay { launches: vec![launch], events: tree.children(launch).collect() };
+        let replay = Replay { launches: vec![launch], events: gpu_events(tree, launch) };
         if !known.add(tree, &replay, &mut reaches) {
             add_piece(tree, steps, launch, &mut pieces);
         }
@@ -159,11 +159,18 @@ impl Found {
     }
 }
 
-/// Whether a call is the launch of a captured graph.
-pub(crate) fn is_graph_launch(tree: &CallTree, call: CallId) -> bool {
-    tree.kind(call) == CallKind::Runtime
-        && tree.is_gpu_path(call)
-        && tree.name(call).contains("GraphLaunch")
+/// Whether captured modules are the layers of the graph that a call launches.
+fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool {
+    tree.subtree(launch).any(|below| covered[below.index()])
+}
+
+/// The GPU events of a replay by start, also those below captured calls.
+fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
+    let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
+    let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);
+    let mut events: Vec<CallId> = below.collect();
+    events.sort_by_key(|&event| (start(event), event));
+    events
 }
 
 /// Equal names get equal numbers.

@@ -18,7 +18,6 @@ use super::steps::Steps;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use graphs::Reaches;
-pub(crate) use graphs::is_graph_launch;
 use rustc_hash::FxHashMap;
 use stacks::Found;
 
@@ -189,6 +188,12 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
     }
 }
 
+/// The call itself, or the graph launch that a captured call stands below.
+fn ran(tree: &CallTree, call: CallId) -> CallId {
+    let mut above = std::iter::once(call).chain(tree.ancestors(call));
+    above.find(|&above| !tree.is_captured(above)).unwrap_or(call)
+}
+
 /// From where to where the layers of each step reach on the host, the steps last: those in none.
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
@@ -207,10 +212,20 @@ impl Extents {
                 || thread(member) == members().next().and_then(thread)
         };
         for member in members().filter(is_forward) {
-            let call = match tree.launch(member).filter(|_| tree.kind(member) == CallKind::Gpu) {
-                Some(launch) => launch,
-                None => member,
+            let call = match tree.kind(member) {
+                CallKind::Gpu => tree.running_launch(member).unwrap_or(member),
+                CallKind::Thread
+                | CallKind::Unlinked
+                | CallKind::Frame
+                | CallKind::Op
+                | CallKind::Runtime => ran(tree, member),
             };
+            if tree.is_captured(member) {
+                // All captured calls have one start: their order tells what stands before.
+                let last = CallId((member.index() + tree.size(member)) as u32 - 1);
+                let reach = extents.of_graphs.entry(call).or_insert((member, last));
+                *reach = (reach.0.min(member), reach.1.max(last));
+            }
             let Some(event) = tree.event(call) else { continue };
             let span = (tree.trace().start(event), tree.trace().end(event));
             widen(&mut extents.whole, span);
@@ -225,12 +240,14 @@ impl Extents {
     fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
         let Some(whole) = self.whole else { return LayerPlace::NoLayers };
         let host = match tree.kind(call) {
-            CallKind::Gpu => match tree.launch(call) {
+            CallKind::Gpu => match tree.running_launch(call) {
                 Some(launch) => launch,
                 None => return LayerPlace::NotCaptured,
             },
             CallKind::Unlinked => return LayerPlace::NotCaptured,
-            CallKind::Thread | CallKind::Frame | CallKind::Op | CallKind::Runtime => call,
+            CallKind::Thread | CallKind::Frame | CallKind::Op | CallKind::Runtime => {
+                ran(tree, call)
+            }
         };
         if let Some(&(first, last)) = self.of_graphs.get(&host) {
             return order(call < first, call > last);

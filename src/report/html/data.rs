@@ -24,7 +24,10 @@ pub(super) struct PageData<'a> {
     names: [&'a str; 2],
     /// Part of the larger time by which a time may change and still be grey.
     noise: f64,
-    tree: PageTree<'a>,
+    /// For each graph launch with captured calls, on each side: the uid from which on theirs count,
+    /// and its own.
+    captured: [Vec<(u32, u32)>; 2],
+    pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
 }
@@ -53,11 +56,17 @@ pub(super) fn embed<'a>(
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
+        captured: Side::BOTH.map(|side| captured(analysis, side)),
         tree,
         rows,
         texts: texts.into_list(),
     };
     (data, left_out)
+}
+
+fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
+    let ranges = analysis.tree(side).trace().captured_ranges();
+    ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
 /// As JSON text without `<`, written as it is made: it is the largest part of a report.

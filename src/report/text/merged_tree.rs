@@ -45,6 +45,9 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
         }
         lengths.push(prefix.len());
         push_label(diff, node, &mut line);
+        if begins_captured(diff, node) {
+            line.push_str(" (captured)");
+        }
         if depth > DEEPEST && !is_said {
             line.push_str(NO_FURTHER);
             is_said = true;
@@ -77,6 +80,17 @@ fn push_label(diff: &TraceDiff, node: MergedNode, line: &mut String) {
             push(&["<< trace2: ", &name(Side::Candidate, call)]);
         }
     }
+}
+
+/// Whether the node is the first captured call on the way down: all below it was captured, too.
+fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
+    Side::BOTH.iter().any(|&side| {
+        let tree = diff.tree(side);
+        node.call(side).is_some_and(|call| {
+            tree.is_captured(call)
+                && tree.parent(call).is_some_and(|above| !tree.is_captured(above))
+        })
+    })
 }
 
 /// For each node, whether no sibling follows it.

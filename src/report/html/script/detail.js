@@ -69,7 +69,7 @@ function rowDetail(row) {
 function sideTitle(row, side) {
   const uid = rows["uid" + side][row];
   const count = rows["count" + side][row];
-  return `trace${side}: ${time(rows["time" + side][row])} ${page.unit}, ${count} events` + (uid < 0 ? "" : `, uid ${uid}`);
+  return `trace${side}: ${time(rows["time" + side][row])} ${page.unit}, ${count} events` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
 }
 
 function kernelList(row, side) {

@@ -28,7 +28,24 @@ function shownChildren(at) {
 
 function nodeTags(at) {
   const text = { s: "", r: "renamed", m: "moved", 1: ">> " + page.names[0], 2: "<< " + page.names[1] }[tree.relation[at]];
-  return text ? [element("span", { class: "tag" }, text)] : [];
+  const tags = text ? [element("span", { class: "tag" }, text)] : [];
+  return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
+}
+
+// The captured calls of a graph launch have uids from some number on.
+function capturedRange(side, uid) {
+  return page.captured[side - 1].findLast(([first]) => uid >= first);
+}
+
+// A captured call was recorded when its graph was captured: it has no time of its own.
+function isCaptured(at) {
+  return [1, 2].some((side) => capturedRange(side, tree["uid" + side][at]));
+}
+
+// As the command line names it: the position of the launch and that in the capture's file.
+function uidText(side, uid) {
+  const range = capturedRange(side, uid);
+  return range ? `${range[1]}:${uid - range[0]}` : String(uid);
 }
 
 function drawTree() {

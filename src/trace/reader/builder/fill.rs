@@ -10,7 +10,7 @@ use super::super::threads;
 use super::{Builder, Spot};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{Message, Sequence, Stream};
+use crate::trace::columns::{Grid, Message, Sequence, Stream};
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
@@ -71,6 +71,9 @@ impl Builder {
         if let Some(number) = args.collective_sequence {
             self.trace.collective_sequences.push(event, number);
         }
+        if matches!(category, Category::Runtime | Category::Kernel) {
+            self.push_launch_args(args, category, event, place);
+        }
         if category.is_gpu() {
             self.push_gpu_args(args, event, thread, place);
         }
@@ -79,6 +82,30 @@ impl Builder {
             self.trace.call_stacks.push(event, stack);
         }
         self.argument_record(args, place)
+    }
+
+    /// Fills the columns that kernels share with the calls that launch them.
+    fn push_launch_args(
+        &mut self,
+        args: &Args<'_>,
+        category: Category,
+        event: EventId,
+        place: Place,
+    ) {
+        let mut list = |value: Value<'_>| match value {
+            Value::Composite(raw) => self.text(raw, Form::Text, place),
+            Value::Absent | Value::Text(_) | Value::Scalar(_) | Value::Null => TextId::EMPTY,
+        };
+        let grid = Grid { grid: list(args.grid), block: list(args.block) };
+        if grid != Grid::default() {
+            self.trace.grids.push(event, grid);
+        }
+        if category == Category::Runtime {
+            let kernel = self.text(threads::raw(args.kernel), Form::Text, place);
+            if kernel != TextId::EMPTY {
+                self.trace.launched_kernels.push(event, kernel);
+            }
+        }
     }
 
     /// Fills the columns that only GPU events have.
@@ -99,6 +126,9 @@ impl Builder {
         }
         if let Some(node) = args.graph_node {
             self.trace.graph_nodes.push(event, node);
+        }
+        if let Some(graph) = args.graph {
+            self.trace.graphs.push(event, graph);
         }
         let collective = self.text(threads::raw(args.collective), Form::Text, place);
         if collective != TextId::EMPTY {

@@ -1,0 +1,55 @@
+//! Options that say where the captures of replayed graphs are.
+
+use clap::Args;
+use std::path::PathBuf;
+use tracetree::program::CaptureSource;
+
+#[derive(Args)]
+pub(super) struct CaptureArgs {
+    /// Traces that were recorded while the graphs of this trace were captured: files, or folders of
+    /// files. Without it the folder capture_traces beside the trace is looked into.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    capture: Vec<PathBuf>,
+    /// Look for no captures: the kernels of a graph stay at its launch.
+    #[arg(long, conflicts_with = "capture")]
+    no_captures: bool,
+}
+
+impl CaptureArgs {
+    pub(super) fn source(&self) -> CaptureSource {
+        source(&self.capture, self.no_captures)
+    }
+}
+
+#[derive(Args)]
+pub(super) struct CapturePairArgs {
+    /// Traces that were recorded while the graphs of the baseline were captured: files, or folders of
+    /// files. Without it the folder capture_traces beside the trace is looked into.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    base_capture: Vec<PathBuf>,
+    /// The same for the candidate.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    new_capture: Vec<PathBuf>,
+    /// Look for no captures: the kernels of a graph stay at its launch.
+    #[arg(long, conflicts_with_all = ["base_capture", "new_capture"])]
+    no_captures: bool,
+}
+
+impl CapturePairArgs {
+    pub(super) fn sources(&self) -> (CaptureSource, CaptureSource) {
+        (source(&self.base_capture, self.no_captures), source(&self.new_capture, self.no_captures))
+    }
+
+    /// Whether the user chose anything.
+    pub(super) fn is_default(&self) -> bool {
+        self.base_capture.is_empty() && self.new_capture.is_empty() && !self.no_captures
+    }
+}
+
+fn source(files: &[PathBuf], nowhere: bool) -> CaptureSource {
+    match (nowhere, files) {
+        (true, _) => CaptureSource::Nowhere,
+        (false, []) => CaptureSource::Beside,
+        (false, files) => CaptureSource::Files(files.to_vec()),
+    }
+}

@@ -1,0 +1,119 @@
+//! The batches that graphs were captured for, and those that replays have: what annotations say.
+
+use super::{Captures, GraphId};
+use crate::program::annotations::{Annotation, Meaning, annotations};
+use crate::trace::EventId;
+use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+
+/// What is known about batches.
+pub(super) struct Batches {
+    /// The annotation that each graph was captured in, and the size that it names.
+    captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
+    replayed: Vec<Annotation>,
+}
+
+/// The batch of a replay: a graph is captured for one of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct ReplayedBatch {
+    pub(super) requests: u64,
+    pub(super) tokens: u64,
+}
+
+/// How the batch that a graph was captured for suits a replay, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Suits {
+    /// It is that batch.
+    Exactly,
+    /// The next larger one, so that the batch was padded to it.
+    Padded(u64),
+    /// Nobody says.
+    Unknown,
+    /// It is too small, or so large that nobody would pad to it.
+    Not,
+}
+
+impl Batches {
+    pub(super) fn of(captures: &Captures, tree: &CallTree) -> Batches {
+        let mut captured = FxHashMap::default();
+        for (at, capture) in captures.captures.iter().enumerate() {
+            let said = annotations(capture.trace());
+            for (number, graph) in capture.graphs().iter().enumerate() {
+                let around = said.iter().rev().find(|annotation| {
+                    matches!(annotation.meaning, Meaning::Capture(_))
+                        && annotation.thread == graph.thread
+                        && (annotation.start..annotation.end).contains(&graph.span.0)
+                });
+                let size = around.and_then(|annotation| match annotation.meaning {
+                    Meaning::Capture(size) => Some(size),
+                    Meaning::Step(_) | Meaning::Batch(_) | Meaning::Training(_) => None,
+                });
+                let id = GraphId { capture: at as u32, graph: number as u32 };
+                let event = around.map(|annotation| annotation.event);
+                captured.insert(id, (event, size.or(captures.hints[at])));
+            }
+        }
+        let is_batch = |annotation: &Annotation| matches!(annotation.meaning, Meaning::Batch(_));
+        let replayed = annotations(tree.trace()).into_iter().filter(is_batch).collect();
+        Batches { captured, replayed }
+    }
+
+    /// The batch that a graph was captured for.
+    pub(super) fn of_graph(&self, graph: GraphId) -> Option<u64> {
+        self.captured.get(&graph).and_then(|&(_, size)| size)
+    }
+
+    /// Graphs of one group are captured, and replayed, one after the other.
+    pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
+        (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
+    }
+
+    /// The batch of the innermost annotation around a graph launch.
+    pub(super) fn of_replay(&self, tree: &CallTree, launch: CallId) -> Option<ReplayedBatch> {
+        let event = tree.event(launch)?;
+        let (thread, start) = (tree.trace().thread_of(event), tree.trace().start(event));
+        let around = |annotation: &&Annotation| {
+            annotation.thread == thread && (annotation.start..annotation.end).contains(&start)
+        };
+        match self.replayed.iter().rev().find(around)?.meaning {
+            Meaning::Batch(batch) if batch.requests > 0 => Some(ReplayedBatch {
+                requests: batch.requests,
+                tokens: batch.tokens.unwrap_or(batch.requests),
+            }),
+            Meaning::Batch(_) | Meaning::Step(_) | Meaning::Training(_) | Meaning::Capture(_) => {
+                None
+            }
+        }
+    }
+}
+
+/// How a graph that was captured for a batch suits a replay. Engines pad to the next size that they
+/// captured, and their sizes are less than a factor of two apart.
+pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
+    let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
+    if size == batch.tokens || size == batch.requests {
+        return Suits::Exactly;
+    }
+    let least = batch.tokens.min(batch.requests);
+    let is_next = |used: u64| used < size && size < used.saturating_mul(2);
+    match is_next(batch.tokens) || (least > 0 && is_next(least)) {
+        true => Suits::Padded(size),
+        false => Suits::Not,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_padded_to_the_next_size() {
+        let batch = |requests, tokens| Some(ReplayedBatch { requests, tokens });
+        assert_eq!(suits(Some(32), batch(32, 32)), Suits::Exactly);
+        assert_eq!(suits(Some(8192), batch(46, 8192)), Suits::Exactly);
+        assert_eq!(suits(Some(32), batch(27, 27)), Suits::Padded(32));
+        assert_eq!(suits(Some(64), batch(32, 32)), Suits::Not);
+        assert_eq!(suits(Some(16), batch(32, 32)), Suits::Not);
+        assert_eq!(suits(None, batch(32, 32)), Suits::Unknown);
+    }
+}

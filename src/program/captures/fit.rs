@@ -1,0 +1,190 @@
+//! A replay → the captured graphs that may be the one that it replays, the best first.
+//!
+//! Equal replays, and equal captured graphs (the pieces of like layers), are aligned once.
+
+use super::batches::{Batches, ReplayedBatch, Suits, suits};
+use super::{Captures, GraphId};
+use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Fewer of the launches and of the kernels are no fit.
+const LEAST_PLACED: f64 = 0.85;
+/// A larger share that is left over on *both* sides was replaced, not dropped: another graph.
+const MOST_REPLACED: f64 = 0.02;
+/// A smaller share of kernels that do the work of their op, where names are not recorded, is chance.
+const LEAST_AGREEMENT: f64 = 0.8;
+/// Fewer of the launches are none of a replay whose end lies beyond the end of the trace.
+const LEAST_OF_CUT_OFF: f64 = 0.5;
+/// So many captured graphs are aligned with a replay at most: those with most in common.
+const ALIGNED: usize = 16;
+
+/// Whether all of a replay is in the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplayEnd {
+    /// Another one follows.
+    Recorded,
+    /// It is the last one: it may go on behind the end of the trace.
+    MayBeMissing,
+}
+
+/// A captured graph, held against a replay.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) graph: GraphId,
+    pub(super) alignment: Arc<Alignment>,
+    /// Why it is not the one; `None` where it may be.
+    pub(super) misfit: Option<Misfit>,
+    suits: Suits,
+    /// Captured launches that became no kernel of the replay.
+    left_over: usize,
+}
+
+impl Candidate {
+    /// Whether nothing but the order speaks for one of the two.
+    pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
+        self.rank() == other.rank()
+    }
+
+    /// What fits stands before what does not; then the batch counts, then what is placed, then what
+    /// is left over.
+    fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
+        let agreement = (self.alignment.agreement() * 1e6) as i64;
+        let placed = std::cmp::Reverse(self.alignment.placed());
+        match self.misfit {
+            // Of those that do not fit the nearest by kernels is worth telling.
+            Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
+            None => (false, self.suits, placed, self.left_over, -agreement),
+        }
+    }
+}
+
+/// Captured graphs with equal launches.
+struct Kind {
+    launched: Vec<Launched>,
+    graphs: Vec<GraphId>,
+    /// How often each kernel name and each kind of launch without one stands in it.
+    bag: FxHashMap<u32, u32>,
+}
+
+/// The captured graphs by what they launch, and the alignments that were made.
+pub(super) struct Fitting<'a> {
+    batches: &'a Batches,
+    alphabet: Alphabet,
+    kinds: Vec<Kind>,
+    aligned: FxHashMap<(Vec<Step>, usize), Arc<Alignment>>,
+}
+
+/// What is compared of a GPU event.
+type Step = (u32, Option<u32>, i64, Option<u64>);
+
+impl<'a> Fitting<'a> {
+    pub(super) fn new(captures: &Captures, batches: &'a Batches, alphabet: Alphabet) -> Self {
+        let mut fitting =
+            Fitting { batches, alphabet, kinds: Vec::new(), aligned: FxHashMap::default() };
+        let mut known: FxHashMap<Vec<Launched>, usize> = FxHashMap::default();
+        for (at, capture) in captures.captures.iter().enumerate() {
+            for (number, graph) in capture.graphs().iter().enumerate() {
+                let launched = Launched::of(capture, graph, &mut fitting.alphabet);
+                let id = GraphId { capture: at as u32, graph: number as u32 };
+                if launched.is_empty() {
+                    continue;
+                }
+                let kinds = &mut fitting.kinds;
+                let kind = *known.entry(launched).or_insert_with_key(|launched| {
+                    let bag = bag(launched.iter().filter_map(|launch| launch.name));
+                    kinds.push(Kind { launched: launched.clone(), graphs: Vec::new(), bag });
+                    kinds.len() - 1
+                });
+                kinds[kind].graphs.push(id);
+            }
+        }
+        fitting
+    }
+
+    /// The captured graphs, the best first.
+    pub(super) fn candidates(
+        &mut self,
+        ran: &[Ran],
+        batch: Option<ReplayedBatch>,
+        end: ReplayEnd,
+    ) -> Vec<Candidate> {
+        let names = bag(ran.iter().map(|event| event.name));
+        let mut kinds: Vec<((usize, usize), usize)> = (0..self.kinds.len())
+            .map(|kind| (self.kinds[kind].most_placed(ran.len(), &names), kind))
+            .collect();
+        kinds.sort_by_key(|&((most, over), kind)| (std::cmp::Reverse(most), over, kind));
+        kinds.truncate(ALIGNED);
+        let mut candidates = Vec::new();
+        for (_, kind) in kinds {
+            let alignment = self.alignment(ran, kind);
+            for &graph in &self.kinds[kind].graphs {
+                let suits = suits(self.batches.of_graph(graph), batch);
+                let launches = self.kinds[kind].launched.len();
+                let misfit = misfit(&alignment, launches, ran.len(), end);
+                let left_over = launches - alignment.placed();
+                let misfit = misfit.or(match (suits, batch) {
+                    (Suits::Not, Some(batch)) => Some(Misfit::OtherBatch(batch.tokens)),
+                    _ => None,
+                });
+                let alignment = alignment.clone();
+                candidates.push(Candidate { graph, alignment, misfit, suits, left_over });
+            }
+        }
+        candidates.sort_by_key(|candidate| (candidate.rank(), candidate.graph));
+        candidates
+    }
+
+    fn alignment(&mut self, ran: &[Ran], kind: usize) -> Arc<Alignment> {
+        let step = |event: &Ran| (event.name, event.grid, event.stream.number, event.node);
+        let key = (ran.iter().map(step).collect(), kind);
+        let (alphabet, launched) = (&self.alphabet, &self.kinds[kind].launched);
+        let made = || Arc::new(align(launched, ran, alphabet));
+        self.aligned.entry(key).or_insert_with(made).clone()
+    }
+}
+
+impl Kind {
+    /// How many pairs an alignment can have at most, and how many launches are left over then.
+    fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
+        let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
+        let named: u32 = self
+            .bag
+            .iter()
+            .map(|(name, &count)| count.min(names.get(name).copied().unwrap_or(0)))
+            .sum();
+        let most = (named as usize + unnamed).min(kernels);
+        (most, self.launched.len() - most.min(self.launched.len()))
+    }
+}
+
+fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
+    let mut bag: FxHashMap<u32, u32> = FxHashMap::default();
+    for name in names {
+        *bag.entry(name).or_default() += 1;
+    }
+    bag
+}
+
+/// Why the launches cannot have become the kernels.
+fn misfit(
+    alignment: &Alignment,
+    launches: usize,
+    kernels: usize,
+    end: ReplayEnd,
+) -> Option<Misfit> {
+    let placed = alignment.placed();
+    let share = |of: usize| placed as f64 / of.max(1) as f64;
+    let replaced = (launches.min(kernels) - placed) as f64 / kernels.max(1) as f64;
+    let is_cut_off = end == ReplayEnd::MayBeMissing
+        && placed == kernels
+        && share(launches) >= LEAST_OF_CUT_OFF
+        && alignment.agreement() == 1.0;
+    if !is_cut_off
+        && (share(launches).min(share(kernels)) < LEAST_PLACED || replaced > MOST_REPLACED)
+    {
+        return Some(Misfit::OtherKernels(placed));
+    }
+    let agreement = alignment.agreement();
+    (agreement < LEAST_AGREEMENT).then_some(Misfit::OtherWork(agreement))
+}

@@ -1,0 +1,194 @@
+//! Capture traces and a tree → the tree with the captured calls below its graph launches.
+//!
+//! Which captured graph a launch replays is judged by the batch that engines write into their
+//! annotations, and by the alignment of the captured launches with the kernels of the replay. Where
+//! several fit alike, the order in which they were captured decides. Where none fits, the kernels stay
+//! at the graph launch, and it is said which came nearest and why it is none.
+
+mod batches;
+mod fit;
+mod order;
+mod source;
+mod told;
+
+pub use source::CaptureSource;
+
+use crate::trace::{Graft, Notes, Trace};
+use crate::tree::{Alphabet, CallId, CallTree, Capture, CapturedGraph, Ran, Replay, ReplayedGraph};
+use crate::tree::{CallKind, TreeOptions};
+use batches::Batches;
+use fit::{Candidate, Fitting, ReplayEnd};
+use std::sync::Arc;
+
+/// Traces that were recorded while graphs were captured.
+///
+/// ```no_run
+/// use tracetree::program::Captures;
+/// use tracetree::tree::TreeOptions;
+/// use tracetree::{CallTree, Trace};
+///
+/// let captures = Captures::of([Trace::open("capture_traces/bs_32.json.gz")?]);
+/// let tree = CallTree::build(Trace::open("decode.json.gz")?);
+/// let tree = captures.add_to(&tree, TreeOptions::default());
+/// for replay in tree.replays() {
+///     println!("{} of {} kernels below their ops", replay.placed, replay.kernels);
+/// }
+/// # Ok::<(), tracetree::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Captures {
+    captures: Vec<Arc<Capture>>,
+    /// The batch that each file says it was captured for, outside of the trace.
+    hints: Vec<Option<u64>>,
+    notes: Notes,
+}
+
+/// A graph of a capture, by the positions of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct GraphId {
+    capture: u32,
+    graph: u32,
+}
+
+impl Captures {
+    /// Finds the captured graphs of traces.
+    pub fn of<T: Into<Arc<Trace>>>(traces: impl IntoIterator<Item = T>) -> Captures {
+        let mut captures = Captures::default();
+        for trace in traces {
+            captures.push(trace, None);
+        }
+        captures
+    }
+
+    /// Adds a trace; `batch` is the size that it was captured for, where something beside the trace
+    /// tells it. What an annotation of the trace says counts more.
+    pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
+        let capture = Capture::of(trace);
+        told::reading(&capture, &mut self.notes);
+        self.captures.push(Arc::new(capture));
+        self.hints.push(batch);
+    }
+
+    /// Adds what was odd about looking for captures.
+    pub(crate) fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
+        self.notes.add(code, 1, hint, || message);
+    }
+
+    /// The traces.
+    pub fn captures(&self) -> &[Arc<Capture>] {
+        &self.captures
+    }
+
+    /// Whether there is no trace.
+    pub fn is_empty(&self) -> bool {
+        self.captures.is_empty()
+    }
+
+    /// What was odd about the captures themselves.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The tree with the calls of the fitting captured graph below each graph launch, and each GPU
+    /// event of the replay below the call that launched it. What was looked for, found, and missed
+    /// stands in [`CallTree::replays`] and [`CallTree::notes`].
+    #[must_use]
+    pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
+        let launches: Vec<CallId> = tree
+            .calls()
+            .filter(|&call| tree.is_graph_launch(call))
+            .filter(|&call| tree.children(call).any(|below| tree.kind(below) == CallKind::Gpu))
+            .collect();
+        let mut alphabet = Alphabet::default();
+        let batches = Batches::of(self, tree);
+        let replays: Vec<Vec<Ran>> =
+            launches.iter().map(|&launch| Ran::of(tree, launch, &mut alphabet)).collect();
+        let mut fitting = Fitting::new(self, &batches, alphabet);
+        let candidates: Vec<Vec<Candidate>> = launches
+            .iter()
+            .zip(&replays)
+            .enumerate()
+            .map(|(at, (&launch, ran))| {
+                let end = match at + 1 == launches.len() {
+                    true => ReplayEnd::MayBeMissing,
+                    false => ReplayEnd::Recorded,
+                };
+                fitting.candidates(ran, batches.of_replay(tree, launch), end)
+            })
+            .collect();
+        let groups = |id: GraphId| batches.group(id);
+        let chosen = order::choose(tree, &launches, &candidates, self, groups);
+        let mut grafts = Vec::new();
+        let mut found = Vec::new();
+        for (at, &launch) in launches.iter().enumerate() {
+            let best = chosen[at].map(|choice| &candidates[at][choice]);
+            found.push(self.replay(tree, launch, &replays[at], best, &candidates[at], &batches));
+            grafts.extend(best.map(|best| self.graft(tree, launch, &replays[at], best)));
+        }
+        let mut notes = self.notes.clone();
+        let traces: Vec<&Trace> = self.captures.iter().map(|capture| &**capture.trace()).collect();
+        let (trace, taken) = tree.trace().with_captured(&traces, &grafts);
+        told::room(grafts.len() - taken, &mut notes);
+        for replay in found.iter_mut().filter(|replay| replay.graph.is_some()).skip(taken) {
+            (replay.graph, replay.placed) = (None, 0);
+        }
+        told::replays(&found, self, &mut notes);
+        match grafts.is_empty() {
+            true => tree.clone().with_replays(found, &notes),
+            false => CallTree::with_options(trace, options).with_replays(found, &notes),
+        }
+    }
+
+    fn graph(&self, id: GraphId) -> (&Capture, &CapturedGraph) {
+        let capture = &self.captures[id.capture as usize];
+        (capture, &capture.graphs()[id.graph as usize])
+    }
+
+    fn named(&self, id: GraphId, batches: &Batches) -> ReplayedGraph {
+        let (capture, graph) = self.graph(id);
+        ReplayedGraph {
+            source: capture.trace().source().to_owned(),
+            number: id.graph as usize,
+            begin: capture.begin(graph),
+            launches: graph.launches(),
+            batch: batches.of_graph(id),
+        }
+    }
+
+    fn replay(
+        &self,
+        tree: &CallTree,
+        launch: CallId,
+        ran: &[Ran],
+        best: Option<&Candidate>,
+        candidates: &[Candidate],
+        batches: &Batches,
+    ) -> Replay {
+        let event = tree.event(launch).expect("a launch is an event");
+        let misfit = || {
+            let nearest = candidates.first()?;
+            Some((self.named(nearest.graph, batches), nearest.misfit?))
+        };
+        Replay {
+            launch: tree.trace().uid(event),
+            kernels: ran.len(),
+            placed: best.map_or(0, |best| best.alignment.placed()),
+            graph: best.map(|best| self.named(best.graph, batches)),
+            equals: best.map_or(0, |best| {
+                candidates.iter().filter(|other| other.is_as_good_as(best)).count() - 1
+            }),
+            misfit: if best.is_some() { None } else { misfit() },
+        }
+    }
+
+    fn graft(&self, tree: &CallTree, launch: CallId, ran: &[Ran], best: &Candidate) -> Graft {
+        let (_, graph) = self.graph(best.graph);
+        let kernel = |(at, launch): (usize, usize)| (ran[at].event, graph.launches[launch].0);
+        Graft {
+            launch: tree.event(launch).expect("a launch is an event"),
+            source: best.graph.capture,
+            calls: graph.calls.clone(),
+            kernels: best.alignment.pairs().map(kernel).collect(),
+        }
+    }
+}

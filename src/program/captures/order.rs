@@ -1,0 +1,145 @@
+//! Captured graphs that fit a replay alike → the one that the order of captures and replays tells.
+//!
+//! Engines capture the pieces of a model one after the other, and replay them in that order:
+//!
+//! ```text
+//! captured   a b b b c            the three b are alike
+//! replayed   a b b b c a b b b c  the first b after a is the first one, in each round
+//! ```
+//!
+//! So of all ways to choose the one with most steps from a graph to the next one of its group is
+//! taken; the step from the last to the first counts as well. Launches that name one graph by number
+//! (`graph id` of CUDA) have one captured graph.
+
+use super::fit::Candidate;
+use super::{Captures, GraphId};
+use crate::trace::EventId;
+use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
+
+/// What graphs of one batch share.
+type Group = (u32, Option<EventId>);
+
+/// For each launch the position of the chosen candidate; `None` where none fits.
+pub(super) fn choose(
+    tree: &CallTree,
+    launches: &[CallId],
+    candidates: &[Vec<Candidate>],
+    captures: &Captures,
+    group: impl Fn(GraphId) -> Group,
+) -> Vec<Option<usize>> {
+    let successors = successors(captures, group);
+    let mut chosen = vec![None; launches.len()];
+    let graphs: Vec<Option<u64>> = launches.iter().map(|&launch| graph_id(tree, launch)).collect();
+    let mut order: Vec<usize> = (0..launches.len()).collect();
+    let named = graphs.iter().all(Option::is_some);
+    if named {
+        // A number stands for one graph, and numbers rise with the captures.
+        let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
+        order.retain(|&at| seen.insert(graphs[at].unwrap_or(0), at).is_none());
+        order.sort_by_key(|&at| (graphs[at], at));
+    }
+    for (at, choice) in order.iter().zip(path(&order, candidates, &successors)) {
+        chosen[*at] = choice;
+    }
+    if named {
+        let of_graphs: FxHashMap<Option<u64>, Option<GraphId>> = order
+            .iter()
+            .map(|&at| (graphs[at], chosen[at].map(|choice| candidates[at][choice].graph)))
+            .collect();
+        for at in 0..launches.len() {
+            let wanted = of_graphs.get(&graphs[at]).copied().flatten();
+            let mut best = best(&candidates[at]);
+            chosen[at] = best.find(|&c| wanted.is_none_or(|id| candidates[at][c].graph == id));
+        }
+    }
+    chosen
+}
+
+/// The graph that CUDA names for the kernels of a launch.
+fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
+    let kernel = tree.children(launch).find(|&below| tree.kind(below) == CallKind::Gpu)?;
+    let graph = tree.trace().graphs().get(tree.event(kernel)?).copied();
+    graph.filter(|&graph| graph != 0)
+}
+
+/// The graph that was captured after each one, within its group; the first one after the last.
+fn successors(
+    captures: &Captures,
+    group: impl Fn(GraphId) -> Group,
+) -> FxHashMap<GraphId, GraphId> {
+    let mut groups: Vec<(Group, GraphId)> = Vec::new();
+    for (capture, graphs) in (0..).zip(captures.captures.iter().map(|c| c.graphs().len())) {
+        let ids = (0..graphs as u32).map(|graph| GraphId { capture, graph });
+        groups.extend(ids.map(|id| (group(id), id)));
+    }
+    groups.sort_unstable();
+    let of_group = groups.chunk_by(|(a, _), (b, _)| a == b);
+    let next = |group: &[(Group, GraphId)]| {
+        let ids: Vec<GraphId> = group.iter().map(|&(_, id)| id).collect();
+        (0..ids.len()).map(|at| (ids[at], ids[(at + 1) % ids.len()])).collect::<Vec<_>>()
+    };
+    of_group.flat_map(next).collect()
+}
+
+/// The candidates that nothing but the order tells apart from the best one.
+fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
+    let fits = |&at: &usize| {
+        candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
+    };
+    (0..candidates.len()).filter(fits)
+}
+
+/// A choice for one launch: how many steps to a next graph led here, and from where.
+#[derive(Clone, Copy)]
+struct Way {
+    choice: usize,
+    steps: u32,
+    before: Option<usize>,
+}
+
+/// The choices with most steps to a next graph; of equal ones the graphs that were captured first.
+fn path(
+    order: &[usize],
+    candidates: &[Vec<Candidate>],
+    successors: &FxHashMap<GraphId, GraphId>,
+) -> Vec<Option<usize>> {
+    let mut columns: Vec<Vec<Way>> = Vec::new();
+    let mut last: Option<usize> = None;
+    for &at in order {
+        let column: Vec<Way> = best(&candidates[at])
+            .map(|choice| {
+                let graph = candidates[at][choice].graph;
+                let from = |(before, way): (usize, &Way)| {
+                    let earlier = last.map(|last| candidates[order[last]][way.choice].graph);
+                    let is_next = earlier.is_some_and(|id| successors.get(&id) == Some(&graph));
+                    (way.steps + u32::from(is_next), std::cmp::Reverse(before))
+                };
+                let before = last.map(|last| columns[last].iter().enumerate().map(from).max());
+                match before.flatten() {
+                    Some((steps, std::cmp::Reverse(before))) => {
+                        Way { choice, steps, before: Some(before) }
+                    }
+                    None => Way { choice, steps: 0, before: None },
+                }
+            })
+            .collect();
+        if !column.is_empty() {
+            last = Some(columns.len());
+        }
+        columns.push(column);
+    }
+    trace_back(&columns)
+}
+
+fn trace_back(columns: &[Vec<Way>]) -> Vec<Option<usize>> {
+    let mut chosen = vec![None; columns.len()];
+    let mut wanted: Option<usize> = None;
+    for (at, column) in columns.iter().enumerate().rev().filter(|(_, column)| !column.is_empty()) {
+        let best = (0..column.len()).max_by_key(|&way| (column[way].steps, std::cmp::Reverse(way)));
+        let way = column[wanted.or(best).unwrap_or(0)];
+        chosen[at] = Some(way.choice);
+        wanted = way.before;
+    }
+    chosen
+}

@@ -1,0 +1,101 @@
+//! What is told about captures: found, used, and missed, as notes.
+
+use super::Captures;
+use crate::trace::Notes;
+use crate::tree::{Capture, Replay};
+
+/// What is odd about one capture trace.
+pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
+    let source = capture.trace().source();
+    let has_none = capture.graphs().is_empty();
+    notes.add(
+        "CAPTURE_WITHOUT_GRAPH",
+        has_none.into(),
+        "profile while the graph is captured: see docs/graphs.md",
+        || format!("{source}: no graph is captured in this trace: there is no StreamBeginCapture"),
+    );
+    let cut = capture.graphs().iter().filter(|graph| !graph.is_whole()).count();
+    notes.add("CAPTURE_CUT_OFF", cut as u64, "record the capture to its end", || {
+        format!(
+            "{source}: {cut} of {} captured graphs have no StreamEndCapture",
+            capture.graphs().len()
+        )
+    });
+    let empty = capture.graphs().iter().filter(|graph| graph.launches() == 0).count();
+    notes.add(
+        "CAPTURE_WITHOUT_LAUNCHES",
+        empty as u64,
+        "record the CUDA/HIP runtime calls too",
+        || {
+            format!(
+                "{source}: {empty} of {} captured graphs have no launch",
+                capture.graphs().len()
+            )
+        },
+    );
+}
+
+/// Replays that would not fit into the numbers of events.
+pub(super) fn room(left_out: usize, notes: &mut Notes) {
+    notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
+        format!(
+            "{left_out} replays have no captured calls: together they are more than 2^32 events"
+        )
+    });
+}
+
+/// What became of the graph launches.
+pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
+    if captures.is_empty() {
+        return;
+    }
+    let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
+    let fitting = replays.iter().filter(|replay| replay.graph.is_some());
+    notes.add("CAPTURE_READ", fitting.clone().count() as u64, "", || {
+        format!(
+            "{} of {} kernels of {} graph launches stand below the ops that launched them, by {}",
+            sum(|replay| replay.placed),
+            sum(|replay| replay.kernels),
+            replays.len(),
+            sources(replays),
+        )
+    });
+    let no_replay = replays.is_empty();
+    notes.add("CAPTURE_UNUSED", no_replay.into(), "", || {
+        "captures are given, but the trace launches no graph with GPU work".to_owned()
+    });
+    let misfits: Vec<&Replay> = replays.iter().filter(|replay| replay.graph.is_none()).collect();
+    let hint = "give the trace of the capture of this model and batch (docs/graphs.md)";
+    notes.add("CAPTURE_MISFIT", misfits.len() as u64, hint, || {
+        let first = misfits[0];
+        let why = match &first.misfit {
+            Some((graph, why)) => format!("nearest is {graph}: {why}"),
+            None => "no graph was captured".to_owned(),
+        };
+        let (count, all, uid) = (misfits.len(), replays.len(), first.launch.0);
+        let kernels = first.kernels;
+        format!("{count} of {all} graph launches have no capture that fits; for the one at {uid} with {kernels} kernels the {why}")
+    });
+    let missed: usize = fitting.clone().map(|replay| replay.kernels - replay.placed).sum();
+    notes.add("CAPTURE_INCOMPLETE", missed as u64, "", || {
+        format!("{missed} kernels of replayed graphs have no captured launch and stay at the graph launch")
+    });
+    let by_order = fitting.filter(|replay| replay.equals > 0);
+    notes.add("CAPTURE_BY_ORDER", by_order.count() as u64, "", || {
+        "several captured graphs fit these launches alike; the order in which they were captured decides".to_owned()
+    });
+}
+
+/// The files that the captured calls are of.
+fn sources(replays: &[Replay]) -> String {
+    let mut sources: Vec<&str> =
+        replays.iter().filter_map(|r| Some(r.graph.as_ref()?.source.as_str())).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    match sources.as_slice() {
+        [one, two, more @ ..] if !more.is_empty() => {
+            format!("{one}, {two} and {} more", more.len())
+        }
+        few => few.join(" and "),
+    }
+}

@@ -1,0 +1,96 @@
+//! `graphs`: the launches of captured graphs, and the captures that their calls are of.
+
+use super::table::{Cell, Column, ColumnType, Columns, Table};
+use crate::analysis::Analysis;
+use crate::side::Side;
+use crate::tree::Replay;
+use std::sync::Arc;
+
+/// One launch of a captured graph.
+struct Row {
+    side: Side,
+    replay: Replay,
+    first_uid: Option<u32>,
+}
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    replays().and(captures()).table(
+        (name, "launch of a captured graph, in traces with captures: those of the baseline first"),
+        analysis,
+        |analysis| Box::new(rows(analysis).into_iter()),
+    )
+}
+
+fn rows(analysis: &Analysis) -> Vec<Row> {
+    let of_side = |side: Side| {
+        let tree = analysis.tree(side);
+        let firsts = tree.trace().captured_ranges();
+        let first = move |replay: &Replay| {
+            let range = firsts.iter().find(|(_, launch)| *launch == replay.launch);
+            range.map(|(first, _)| first.0)
+        };
+        let row =
+            move |replay: &Replay| Row { side, first_uid: first(replay), replay: replay.clone() };
+        tree.replays().iter().map(row).collect::<Vec<_>>()
+    };
+    Side::BOTH.into_iter().flat_map(of_side).collect()
+}
+
+fn replays() -> Columns<Analysis, Row> {
+    let launch = Column::new(
+        "launch_uid",
+        ColumnType::Uid,
+        "the graph launch: its position in `traceEvents`",
+        |_: &Analysis, r: &Row| r.replay.launch.0.into(),
+    );
+    let first = Column::new(
+        "first_uid",
+        ColumnType::Uid,
+        "its captured calls have the uids from here on: this plus their position in the capture's `traceEvents`; -1 without capture",
+        |_: &Analysis, r: &Row| r.first_uid.into(),
+    );
+    Columns::new()
+        .word("source", "`trace1` or `trace2`", |_: &Analysis, r: &Row| r.side.label().into())
+        .column(launch)
+        .whole("kernels", "GPU events of the launch", |_, r| r.replay.kernels.into())
+        .whole("placed", "those of them below the captured call that launched them", |_, r| {
+            r.replay.placed.into()
+        })
+        .column(first)
+}
+
+fn captures() -> Columns<Analysis, Row> {
+    let begin = Column::new(
+        "begin_uid",
+        ColumnType::Uid,
+        "the call that began the capture: its position in the capture's `traceEvents`",
+        |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
+    );
+    Columns::new()
+        .text("capture", "file of the capture", |_: &Analysis, r: &Row| {
+            of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
+        })
+        .whole("graph", "number of the graph in that file, from 0", |_, r| {
+            of(r.replay.graph.as_ref().map(|graph| graph.number))
+        })
+        .column(begin)
+        .whole("launches", "launches that were captured", |_, r| {
+            of(r.replay.graph.as_ref().map(|graph| graph.launches))
+        })
+        .whole("batch", "size that the graph was captured for, where it is known", |_, r| {
+            of(r.replay.graph.as_ref().and_then(|graph| graph.batch))
+        })
+        .whole(
+            "equals",
+            "other captured graphs that fit as well, so that the order decided",
+            |_, r| r.replay.equals.into(),
+        )
+        .text("misfit", "where none fits, the nearest one and why it is none", |_, r| {
+            of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}")))
+        })
+}
+
+/// Empty where there is no value.
+fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
+    value.map_or(Cell::Empty, Into::into)
+}

@@ -1,0 +1,123 @@
+//! Paths that a user gives, or a folder beside a trace → the files of captures, and the batches that
+//! something beside the traces tells.
+//!
+//! Inference engines write a file for each batch size into one folder. `execution_details.json` in it
+//! lists them with their batch sizes; some engines write the size into the name (`bs_32_rank0.json.gz`).
+
+use crate::error::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder beside a trace in which its captures are looked for.
+pub const CAPTURE_FOLDER: &str = "capture_traces";
+const DETAILS: &str = "execution_details.json";
+
+/// A file with the trace of a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The batch size that it was captured for, by its name or by `execution_details.json`.
+    pub batch: Option<u64>,
+}
+
+/// A line of `execution_details.json`.
+#[derive(Debug, Deserialize)]
+struct Details {
+    file: String,
+    batch_size: Option<u64>,
+}
+
+impl CaptureFile {
+    /// The files that the paths stand for: of a folder all traces in it, by name.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or has no trace in it.
+    pub fn of(paths: &[PathBuf]) -> Result<Vec<CaptureFile>> {
+        let mut files = Vec::new();
+        for path in paths {
+            match path.is_dir() {
+                true => files.extend(in_folder(path)?),
+                false => files.push(CaptureFile { path: path.clone(), batch: batch_of_name(path) }),
+            }
+        }
+        Ok(files)
+    }
+
+    /// The files in the folder `capture_traces` beside a trace; none where there is no such folder.
+    ///
+    /// # Errors
+    /// If there is one that cannot be read, or without any trace in it.
+    pub fn beside(trace: &Path) -> Result<Vec<CaptureFile>> {
+        let folder = trace.parent().unwrap_or(Path::new("")).join(CAPTURE_FOLDER);
+        match folder.is_dir() {
+            true => in_folder(&folder),
+            false => Ok(Vec::new()),
+        }
+    }
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<CaptureFile>> {
+    let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, "list", error))?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.is_file() && is_trace(path))
+        .collect();
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, folder, "there is no trace of a capture in it")
+            .remedy("give a folder with .json, .json.gz or .json.zst files"));
+    }
+    let details = details(folder);
+    let batch = |path: &Path| {
+        let listed = details.iter().find(|line| path.file_name().is_some_and(|f| *f == *line.file));
+        listed.and_then(|line| line.batch_size).or_else(|| batch_of_name(path))
+    };
+    Ok(paths.into_iter().map(|path| CaptureFile { batch: batch(&path), path }).collect())
+}
+
+fn is_trace(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".json", ".json.gz", ".json.zst"];
+    name != DETAILS && ends.iter().any(|end| name.ends_with(end))
+}
+
+/// What the file says about the traces beside it. It is a hint: one that cannot be read is none.
+fn details(folder: &Path) -> Vec<Details> {
+    let text = fs::read_to_string(folder.join(DETAILS)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// `bs_32_rank0.json.gz`, `decode_bs_32_rank0.json.gz`.
+fn batch_of_name(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_string_lossy();
+    let rest = name.strip_prefix("bs_").or_else(|| name.split_once("_bs_").map(|(_, rest)| rest));
+    rest?.split_once(['_', '.'])?.0.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_tell_the_batch() {
+        assert_eq!(batch_of_name(Path::new("a/bs_32_rank0.json.gz")), Some(32));
+        assert_eq!(batch_of_name(Path::new("bs_8.json")), Some(8));
+        assert_eq!(batch_of_name(Path::new("decode_bs_16_rank0.json.gz")), Some(16));
+        assert_eq!(batch_of_name(Path::new("graph_capture_rank_0.json.gz")), None);
+    }
+
+    #[test]
+    fn a_folder_lists_its_traces_with_their_batches() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["b.json.gz", "bs_4_rank0.json", "notes.txt"] {
+            fs::write(folder.path().join(name), "").expect("a file");
+        }
+        let details = r#"[{"file": "b.json.gz", "batch_size": 16, "mode": "FULL"}]"#;
+        fs::write(folder.path().join(DETAILS), details).expect("a file");
+        let files = CaptureFile::of(&[folder.path().to_path_buf()]).expect("a list");
+        let batches: Vec<Option<u64>> = files.iter().map(|file| file.batch).collect();
+        assert_eq!(batches, [Some(16), Some(4)]);
+    }
+}

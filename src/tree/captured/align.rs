@@ -1,0 +1,253 @@
+//! Captured launches and the GPU events of a replay, as sequences → which has become which.
+//!
+//! The launches stand in one order, that of the capture. The events stand in one order for each
+//! stream. So a state of the search is how many launches and how many events of each stream are used
+//! up, and each move uses up one of them, or a pair:
+//!
+//! ```text
+//! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
+//! stream 1  A   C   E          moves: c has no event; C has no launch, D has none; c ~ C; c ~ D
+//! stream 2    B   D
+//! ```
+//!
+//! States that have used up equally many compete; the best few hundred go on, those far behind do
+//! not. With one stream that is a band around the best path, so the cost is linear.
+
+use super::evidence::{Evidence, Score};
+use super::sequences::{Alphabet, Launched, Ran};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Which event each launch has become.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Alignment {
+    /// For each event of the replay, its launch.
+    launches: Vec<Option<u32>>,
+    /// Share of the pairs for which more than the order speaks; 1 where names are recorded.
+    agreement: f64,
+}
+
+impl Alignment {
+    /// Events, by their positions, with the positions of their launches.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
+        self.launches.iter().enumerate().filter_map(pair)
+    }
+
+    /// Number of pairs.
+    pub(crate) fn placed(&self) -> usize {
+        self.launches.iter().flatten().count()
+    }
+
+    /// Share of the pairs for which more than the order speaks.
+    pub(crate) fn agreement(&self) -> f64 {
+        self.agreement
+    }
+}
+
+/// More than so many streams are too many to search; the smaller ones count as one, by start.
+const STREAMS: usize = 6;
+/// States that go on.
+const BEAM: usize = 256;
+/// States further behind the best one do not.
+const MARGIN: Score = 2_000;
+/// What it costs to leave a launch without event, or an event without launch.
+const GAP: Score = 12;
+/// What it costs to use an event that started before one of another stream that is used up.
+const OUT_OF_ORDER: Score = 2;
+/// How often the alignment is repeated with what the one before has taught.
+const LESSONS: usize = 4;
+
+/// Aligns captured launches with the events of a replay.
+pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Alignment {
+    let launched = &comparable(launched, ran, alphabet);
+    let mut evidence = Evidence::new(alphabet);
+    let orders = orders(ran);
+    let mut best: Option<(Score, Alignment)> = None;
+    for order in &orders {
+        let found = learned(launched, ran, order, &mut evidence);
+        if best.as_ref().is_none_or(|(score, _)| found.0 > *score) {
+            best = Some(found);
+        }
+    }
+    let (_, mut alignment) = best.expect("there is an order");
+    alignment.agreement = evidence.agreement(launched, ran, &alignment);
+    alignment
+}
+
+/// The launches without the names that are mangled on one side and not on the other: they say nothing.
+fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
+    let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
+    let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
+    let comparable = |launch: &Launched| Launched {
+        name: launch.name.filter(|name| names.contains(name) || !is_mangled(*name)),
+        ..*launch
+    };
+    launched.iter().map(comparable).collect()
+}
+
+/// The streams of the replay as lists of events; and all events by node, where nodes are numbered:
+/// a graph numbers them as they were captured.
+fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
+    let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
+    for (at, event) in (0..).zip(ran) {
+        streams.entry(event.stream).or_default().push(at);
+    }
+    let mut streams: Vec<Vec<u32>> = streams.into_values().collect();
+    streams.sort_by_key(|stream| (std::cmp::Reverse(stream.len()), stream[0]));
+    if streams.len() > STREAMS {
+        let mut rest: Vec<u32> = streams.drain(STREAMS - 1..).flatten().collect();
+        rest.sort_by_key(|&at| (ran[at as usize].start, at));
+        streams.push(rest);
+    }
+    let mut orders = Vec::new();
+    let nodes: Option<Vec<u64>> = ran.iter().map(|event| event.node).collect();
+    if let Some(nodes) = nodes.filter(|_| streams.len() > 1) {
+        let mut by_node: Vec<u32> = (0..ran.len() as u32).collect();
+        by_node.sort_by_key(|&at| (nodes[at as usize], at));
+        orders.push(vec![by_node]);
+    }
+    orders.push(streams);
+    orders
+}
+
+/// The alignment in one order, repeated with what it teaches where names are not recorded.
+fn learned(
+    launched: &[Launched],
+    ran: &[Ran],
+    streams: &[Vec<u32>],
+    evidence: &mut Evidence<'_>,
+) -> (Score, Alignment) {
+    let mut found = Search { launched, ran, streams, evidence }.run();
+    for _ in 0..LESSONS {
+        evidence.learn(launched, ran, &found.1);
+        let next = Search { launched, ran, streams, evidence }.run();
+        let is_same = next.1 == found.1;
+        found = next;
+        if is_same {
+            break;
+        }
+    }
+    found
+}
+
+/// How many launches, and how many events of each stream, are used up.
+type Used = (u32, [u32; STREAMS]);
+
+/// A state that was reached, and how.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    score: Score,
+    /// The state before; itself for the first one.
+    before: u32,
+    /// The pair that the last move made.
+    pair: Option<(u32, u32)>,
+}
+
+struct Search<'s, 'a> {
+    launched: &'s [Launched],
+    ran: &'s [Ran],
+    streams: &'s [Vec<u32>],
+    evidence: &'s mut Evidence<'a>,
+}
+
+/// States that have used up equally many items.
+type Front = FxHashMap<Used, Reached>;
+
+impl Search<'_, '_> {
+    fn run(&mut self) -> (Score, Alignment) {
+        let all = self.launched.len() + self.ran.len();
+        let mut reached: Vec<Reached> = Vec::new();
+        let mut fronts = [Front::default(), Front::default(), Front::default()];
+        let first = Reached { score: 0, before: 0, pair: None };
+        fronts[0].insert((0, [0; STREAMS]), first);
+        for used in 0..=all {
+            let front = std::mem::take(&mut fronts[used % 3]);
+            for (state, how) in self.fittest(front) {
+                reached.push(how);
+                let at = reached.len() as u32 - 1;
+                self.moves(state, how.score, at, &mut fronts, used);
+            }
+        }
+        let last = reached.len() - 1;
+        (reached[last].score, self.trace_back(&reached))
+    }
+
+    /// The states that go on, the best first.
+    fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
+        let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
+        states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));
+        let best = states.first().map_or(0, |(_, how)| how.score);
+        let near = states.partition_point(|(_, how)| how.score + MARGIN >= best);
+        states.truncate(near.min(BEAM));
+        states
+    }
+
+    fn moves(
+        &mut self,
+        (launches, events): Used,
+        score: Score,
+        before: u32,
+        fronts: &mut [Front; 3],
+        used: usize,
+    ) {
+        let launch = self.launched.get(launches as usize);
+        if launch.is_some() {
+            let reached = Reached { score: score - GAP, before, pair: None };
+            offer(&mut fronts[(used + 1) % 3], (launches + 1, events), reached);
+        }
+        for stream in 0..self.streams.len() {
+            let Some(&event) = self.streams[stream].get(events[stream] as usize) else { continue };
+            let mut next = events;
+            next[stream] += 1;
+            let reached = Reached { score: score - GAP, before, pair: None };
+            offer(&mut fronts[(used + 1) % 3], (launches, next), reached);
+            let Some(launch) = launch else { continue };
+            let Some(gain) = self.evidence.score(launch, &self.ran[event as usize]) else {
+                continue;
+            };
+            let gain = gain - self.out_of_order(event, stream, &events);
+            let pair = Some((launches, event));
+            let reached = Reached { score: score + gain, before, pair };
+            offer(&mut fronts[(used + 2) % 3], (launches + 1, next), reached);
+        }
+    }
+
+    /// Whether an event of another stream that started later is used up already.
+    fn out_of_order(&self, event: u32, stream: usize, events: &[u32; STREAMS]) -> Score {
+        let start = self.ran[event as usize].start;
+        let is_later = |other: usize| {
+            let last = (events[other] as usize).checked_sub(1);
+            last.is_some_and(|last| self.ran[self.streams[other][last] as usize].start > start)
+        };
+        let later = (0..self.streams.len()).any(|other| other != stream && is_later(other));
+        if later { OUT_OF_ORDER } else { 0 }
+    }
+
+    fn trace_back(&self, reached: &[Reached]) -> Alignment {
+        let mut launches = vec![None; self.ran.len()];
+        let mut at = reached.len() - 1;
+        loop {
+            if let Some((launch, event)) = reached[at].pair {
+                launches[event as usize] = Some(launch);
+            }
+            if at == 0 {
+                break;
+            }
+            at = reached[at].before as usize;
+        }
+        Alignment { launches, agreement: 1.0 }
+    }
+}
+
+/// Keeps the better of two ways to a state; of equal ones that from the better state before.
+fn offer(front: &mut Front, state: Used, how: Reached) {
+    front
+        .entry(state)
+        .and_modify(|held| {
+            let key = |how: &Reached| (std::cmp::Reverse(how.score), how.before);
+            if key(&how) < key(held) {
+                *held = how;
+            }
+        })
+        .or_insert(how);
+}

@@ -1,0 +1,241 @@
+//! A trace → the graphs that were captured in it: for each the calls and launches between its begin
+//! and its end.
+//!
+//! Calls that reach beyond the begin or the end stand around the graph. Launches of other threads
+//! (a backward pass) belong to it as well. A launch that has GPU events of its own ran beside the
+//! capture and does not.
+
+use super::super::{CallId, CallKind, CallTree};
+use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
+use std::sync::Arc;
+
+/// What a launch puts into a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LaunchKind {
+    /// A kernel.
+    Kernel,
+    /// A copy.
+    Memcpy,
+    /// A memset.
+    Memset,
+}
+
+impl LaunchKind {
+    /// What a runtime call of this name puts into a graph, if anything.
+    pub fn of(name: &str) -> Option<LaunchKind> {
+        let rest = ["cuda", "hip", "cu"].iter().find_map(|vendor| name.strip_prefix(vendor))?;
+        if rest.contains("LaunchKernel") || rest.contains("LaunchCooperativeKernel") {
+            Some(LaunchKind::Kernel)
+        } else if rest.starts_with("Memcpy") {
+            Some(LaunchKind::Memcpy)
+        } else if rest.starts_with("Memset") {
+            Some(LaunchKind::Memset)
+        } else {
+            None
+        }
+    }
+}
+
+/// A trace in which graphs were captured.
+#[derive(Debug, Clone)]
+pub struct Capture {
+    tree: CallTree,
+    graphs: Vec<CapturedGraph>,
+}
+
+/// One graph of a capture: what was recorded between its begin and its end.
+#[derive(Debug, Clone)]
+pub struct CapturedGraph {
+    pub(crate) begin: EventId,
+    pub(crate) thread: ThreadId,
+    pub(crate) span: (Nanos, Nanos),
+    /// Whether the end of the capture is in the trace.
+    pub(crate) is_whole: bool,
+    /// The captured calls, in preorder.
+    pub(crate) calls: Vec<GraftedCall>,
+    /// The launches among the calls, by their positions, in the order of their starts.
+    pub(crate) launches: Vec<(u32, LaunchKind)>,
+}
+
+impl CapturedGraph {
+    /// Number of launches that were captured.
+    pub fn launches(&self) -> usize {
+        self.launches.len()
+    }
+
+    /// Number of captured calls.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether the capture's end is in the trace: a trace that is cut off lacks it.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+}
+
+impl Capture {
+    /// Finds the graphs that were captured in a trace; none in a trace without
+    /// `cudaStreamBeginCapture` or `hipStreamBeginCapture`.
+    pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
+        let tree = CallTree::build(trace);
+        let ranges = ranges(&tree);
+        let graphs = ranges.into_iter().map(|range| captured(&tree, range)).collect();
+        Capture { tree, graphs }
+    }
+
+    /// Whether a graph was captured in the trace: quick to tell, without a tree.
+    pub fn is_one(trace: &Trace) -> bool {
+        trace.own_events().any(|event| is_begin(trace.name(event)))
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Arc<Trace> {
+        self.tree.trace()
+    }
+
+    /// The call tree of the trace.
+    pub fn tree(&self) -> &CallTree {
+        &self.tree
+    }
+
+    /// The graphs, in the order in which they were captured.
+    pub fn graphs(&self) -> &[CapturedGraph] {
+        &self.graphs
+    }
+
+    /// Position of the call that began a capture, in `traceEvents`.
+    pub fn begin(&self, graph: &CapturedGraph) -> Uid {
+        self.trace().uid(graph.begin)
+    }
+}
+
+fn is_begin(name: &str) -> bool {
+    name.contains("StreamBeginCapture")
+}
+
+fn is_end(name: &str) -> bool {
+    name.contains("StreamEndCapture")
+}
+
+/// From where to where a graph was captured.
+#[derive(Debug, Clone, Copy)]
+struct Captured {
+    begin: EventId,
+    thread: ThreadId,
+    span: (Nanos, Nanos),
+    is_whole: bool,
+}
+
+/// Each begin with the next end of its thread; one without end reaches to the next begin, or to the
+/// end of the trace.
+fn ranges(tree: &CallTree) -> Vec<Captured> {
+    let trace = tree.trace();
+    let mut marks: Vec<EventId> = tree
+        .calls()
+        .filter(|&call| tree.kind(call) == CallKind::Runtime)
+        .filter_map(|call| tree.event(call))
+        .filter(|&event| is_begin(trace.name(event)) || is_end(trace.name(event)))
+        .collect();
+    marks.sort_by_key(|&mark| (trace.thread_of(mark), trace.start(mark), mark));
+    let mut ranges: Vec<Captured> = Vec::new();
+    for mark in marks {
+        let thread = trace.thread_of(mark);
+        let start = trace.start(mark);
+        let open = ranges.last_mut().filter(|last| last.thread == thread && last.span.1 > start);
+        match (is_begin(trace.name(mark)), open) {
+            // The driver's call inside of the runtime's.
+            (true, Some(open)) if start < open.span.0 => {}
+            (true, open) => {
+                if let Some(open) = open {
+                    open.span.1 = start;
+                }
+                let span = (trace.end(mark), Nanos(i64::MAX));
+                ranges.push(Captured { begin: mark, thread, span, is_whole: false });
+            }
+            (false, Some(open)) => {
+                open.span.1 = start;
+                open.is_whole = true;
+            }
+            (false, None) => {}
+        }
+    }
+    ranges.sort_by_key(|range| (range.span.0, range.begin));
+    ranges
+}
+
+fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
+    let Captured { begin, thread, span, is_whole } = range;
+    let mut tops = tops(tree, thread, span);
+    let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
+    tops.sort_by_key(|&call| (start(call), call));
+    let mut graph =
+        CapturedGraph { begin, thread, span, is_whole, calls: Vec::new(), launches: Vec::new() };
+    for top in tops {
+        add(tree, top, &mut graph);
+    }
+    let calls = &graph.calls;
+    let event = |at: u32| calls[at as usize].event;
+    graph.launches.sort_by_key(|&(at, _)| (tree.trace().start(event(at)), at));
+    graph
+}
+
+/// The outermost calls inside of the range; of other threads only those that launch into a graph.
+fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<CallId> {
+    let trace = tree.trace();
+    let mut tops = Vec::new();
+    let mut at = 0;
+    while let Some(call) = tree.call_id(at) {
+        at += 1;
+        let Some(event) = tree.event(call) else { continue };
+        let (start, end) = (trace.start(event), trace.end(event));
+        if tree.kind(call) == CallKind::Gpu || end <= from || start >= to {
+            at = call.index() + tree.size(call);
+        } else if start >= from && end <= to {
+            at = call.index() + tree.size(call);
+            let launches = || tree.subtree(call).any(|below| launch_kind(tree, below).is_some());
+            if trace.thread_of(event) == thread || launches() {
+                tops.push(call);
+            }
+        }
+    }
+    tops
+}
+
+/// What a call put into the graph: a launch that ran on its own put nothing there.
+fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
+    let is_launch = tree.kind(call) == CallKind::Runtime && !tree.is_gpu_path(call);
+    is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
+}
+
+/// Appends a call with all below; runtime calls that put nothing into the graph are the machinery of
+/// the capture and are left out, as is what ran beside it.
+fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
+    let mut depths: Vec<(usize, u32)> = Vec::new();
+    let mut at = top.index();
+    let end = top.index() + tree.size(top);
+    while at < end {
+        let call = tree.call_id(at).expect("a call of the subtree");
+        while depths.last().is_some_and(|&(end, _)| end <= at) {
+            depths.pop();
+        }
+        let depth = depths.last().map_or(0, |&(_, depth)| depth + 1);
+        at += 1;
+        let Some(event) = tree.event(call) else { continue };
+        match tree.kind(call) {
+            CallKind::Runtime => {
+                // The driver's call inside of the runtime's is the same launch.
+                at = call.index() + tree.size(call);
+                if let Some(kind) = launch_kind(tree, call) {
+                    graph.launches.push((graph.calls.len() as u32, kind));
+                    graph.calls.push(GraftedCall { event, depth });
+                }
+            }
+            CallKind::Frame | CallKind::Op => {
+                graph.calls.push(GraftedCall { event, depth });
+                depths.push((call.index() + tree.size(call), depth));
+            }
+            CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => {}
+        }
+    }
+}
