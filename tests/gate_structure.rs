@@ -113,6 +113,9 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
         let Some(steps) = steps(name) else { return };
+        if steps.len() < 2 {
+            continue;
+        }
         let halves: [fn(usize, usize) -> bool; 2] = [|at, _| at % 2 == 0, |at, all| at < all / 2];
         for is_first in halves {
             let part = |wanted: bool| {

@@ -246,7 +246,9 @@ impl<'d> Walk<'d> {
             true => StructureRule::DtypeChange,
             false => StructureRule::ShapeChange,
         };
-        let text = |(variant, _): &(crate::gate::digest::Variant, u64)| match rule == StructureRule::DtypeChange {
+        let text = |(variant, _): &(crate::gate::digest::Variant, u64)| match rule
+            == StructureRule::DtypeChange
+        {
             true => variant.types.clone(),
             false => variant.dims.clone(),
         };
