@@ -295,9 +295,7 @@ impl Comparison {
 
     /// A further run of a side, held against the first.
     fn further_run(&self, side: Side, input: Input, options: &ComparisonOptions) -> Result<Run> {
-        let trace = with_calls(input.read(&options.reading(side))?)?;
-        let trace = cut(trace, options.selection[side])?;
-        let tree = CallTree::with_options(trace, options.tree);
+        let tree = build(side, &read(side, input, options)?, options)?;
         let first = self.tree(side).clone();
         let diff = TraceDiff::with_options(first, tree, options.diff.clone());
         Ok(Run::of(&Analysis::with_options(diff, options.analysis.clone())))
@@ -331,39 +329,50 @@ impl Comparison {
 
 /// The call trees of both inputs. Each input is read, cut and built on a thread of its own.
 fn trees(inputs: PerSide<Input>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
-    let read = |side: Side, input: Input| {
-        let path = match &input {
-            Input::File(path) => Some(path.clone()),
-            Input::Bytes(..) | Input::Reader(..) | Input::Trace(_) => None,
-        };
-        let reading = options.reading(side);
-        let trace = input.read(&reading).and_then(with_calls)?;
-        let quietly = ReadOptions { progress: None, ..reading };
-        let captures = options.captures[side].open(&trace, path.as_deref(), &quietly)?;
-        Ok::<_, Error>((trace, captures))
-    };
     let (baseline, candidate) = rayon::join(
-        || read(Side::Baseline, inputs.baseline),
-        || read(Side::Candidate, inputs.candidate),
+        || read(Side::Baseline, inputs.baseline, options),
+        || read(Side::Candidate, inputs.candidate, options),
     );
     let traces = PerSide::new(baseline?, candidate?);
     options.cancel.check(traces.candidate.0.source())?;
     options.tell(Stage::Building);
-    let build = |side: Side| -> Result<CallTree> {
-        let (trace, captures) = &traces[side];
-        let trace = cut(trace.clone(), options.selection[side])?;
-        let tree = CallTree::with_options(trace, options.tree);
-        if captures.is_empty() && captures.notes().is_empty() {
-            return Ok(tree);
-        }
-        let tree = captures.add_to(&tree, options.tree);
-        if options.read.strict {
-            Captures::strictly(&tree)?;
-        }
-        Ok(tree)
-    };
-    let (baseline, candidate) = rayon::join(|| build(Side::Baseline), || build(Side::Candidate));
+    let (baseline, candidate) = rayon::join(
+        || build(Side::Baseline, &traces.baseline, options),
+        || build(Side::Candidate, &traces.candidate, options),
+    );
     Ok(PerSide::new(baseline?, candidate?))
+}
+
+/// A trace, with what was recorded while its graphs were captured.
+type Captured = (Arc<Trace>, Captures);
+
+fn read(side: Side, input: Input, options: &ComparisonOptions) -> Result<Captured> {
+    let path = match &input {
+        Input::File(path) => Some(path.clone()),
+        Input::Bytes(..) | Input::Reader(..) | Input::Trace(_) => None,
+    };
+    let reading = options.reading(side);
+    let trace = input.read(&reading).and_then(with_calls)?;
+    let quietly = ReadOptions { progress: None, ..reading };
+    let captures = options.captures[side].open(&trace, path.as_deref(), &quietly)?;
+    Ok((trace, captures))
+}
+
+fn build(
+    side: Side,
+    (trace, captures): &Captured,
+    options: &ComparisonOptions,
+) -> Result<CallTree> {
+    let trace = cut(trace.clone(), options.selection[side])?;
+    let tree = CallTree::with_options(trace, options.tree);
+    if captures.is_empty() && captures.notes().is_empty() {
+        return Ok(tree);
+    }
+    let tree = captures.add_to(&tree, options.tree);
+    if options.read.strict {
+        Captures::strictly(&tree)?;
+    }
+    Ok(tree)
 }
 
 /// The chosen part of a trace.

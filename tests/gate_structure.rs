@@ -36,7 +36,8 @@ fn told(structure: &Structure) -> Vec<(&'static str, String)> {
 
 fn assert_nothing(baseline: &Digest, candidate: &Digest, what: &str) {
     for (one, two) in [(baseline, candidate), (candidate, baseline)] {
-        assert_eq!(told(&Structure::of(one, two)), [], "{what}");
+        let structure = Structure::of(one, two);
+        assert_eq!(told(&structure), [], "{what}: {:?}", structure.changes);
         let gate = check(one, two);
         assert_eq!(gate.outcome, Outcome::Pass, "{what}: {:?}", gate.reasons);
     }
@@ -112,6 +113,9 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
         let Some(steps) = steps(name) else { return };
+        if steps.len() < 2 {
+            continue;
+        }
         let halves: [fn(usize, usize) -> bool; 2] = [|at, _| at % 2 == 0, |at, all| at < all / 2];
         for is_first in halves {
             let part = |wanted: bool| {

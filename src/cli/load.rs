@@ -13,6 +13,18 @@ pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
     console.progress().reading(&[path], |options| Trace::open_with(path, &options[0]))
 }
 
+/// Reads and compares the runs of both sides.
+pub(super) fn of_runs(
+    runs: PerSide<Vec<PathBuf>>,
+    options: ComparisonOptions,
+    console: &Console,
+) -> Result<Comparison> {
+    let first = runs.as_ref().map(|runs| runs.first().map_or(Path::new(""), PathBuf::as_path));
+    let comparing = console.progress().comparing(first);
+    let options = comparing.watched(options.read(console.reading().clone()));
+    Comparison::of_runs(runs, &options)
+}
+
 /// Reads one trace and builds its tree, with what was recorded while its graphs were captured.
 pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> Result<CallTree> {
     let trace = Arc::new(one(path, console)?);
@@ -32,18 +44,6 @@ pub(super) fn with_captures(tree: CallTree, found: &Captures, strict: bool) -> R
         Captures::strictly(&tree)?;
     }
     Ok(tree)
-}
-
-/// Reads and compares the runs of both sides.
-pub(super) fn of_runs(
-    runs: PerSide<Vec<PathBuf>>,
-    options: ComparisonOptions,
-    console: &Console,
-) -> Result<Comparison> {
-    let first = runs.as_ref().map(|runs| runs.first().map_or(Path::new(""), PathBuf::as_path));
-    let comparing = console.progress().comparing(first);
-    let options = comparing.watched(options.read(console.reading().clone()));
-    Comparison::of_runs(runs, &options)
 }
 
 /// Reads and compares two traces.

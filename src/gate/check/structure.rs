@@ -116,8 +116,8 @@ fn finding(context: &Context<'_>, rule: &Rule, change: &Change) -> Option<Findin
         | StructureRule::NewCopy
         | StructureRule::LostFusion
         | StructureRule::NewOp
-        | StructureRule::Collectives => change.after.saturating_sub(change.before),
-        StructureRule::GraphBreaks => change.after.saturating_sub(change.before),
+        | StructureRule::Collectives
+        | StructureRule::GraphBreaks => change.after.saturating_sub(change.before),
     };
     let is_within = |limit: Limit| more as f64 <= limit.above(change.before as f64);
     if rule.allowed.is_some_and(is_within) {

@@ -14,7 +14,7 @@ use crate::analysis::robust::median;
 use crate::analysis::{Family, Question, Thresholds, Verdict, Work};
 use crate::gate::compare::Place;
 use crate::gate::digest::Digest;
-use crate::gate::rules::{Budget, Scope, Severity, TimeMeasure, TimeRule};
+use crate::gate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
 use crate::side::PerSide;
 use std::collections::BTreeMap;
 
@@ -197,7 +197,6 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Check {
 impl Budget {
     /// The value of a side, and the same for people.
     fn value(&self, digest: &Digest) -> Option<(f64, String)> {
-        use crate::gate::rules::Quantity;
         match self.quantity {
             Quantity::Time(measure) => {
                 let time = median(&samples(digest, measure, &self.scope)?);

@@ -32,6 +32,12 @@ impl Exchanged {
         exchanged
     }
 
+    /// Leaves those out that `is_kept` does not want; it is told whether they are new.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(&Variant, bool) -> bool) {
+        self.gone.retain(|(variant, _)| is_kept(variant, false));
+        self.new.retain(|(variant, _)| is_kept(variant, true));
+    }
+
     /// Whether arguments took the place of others.
     pub(super) fn is_exchange(&self) -> bool {
         !self.gone.is_empty() && !self.new.is_empty()

@@ -27,6 +27,8 @@ pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
         bags: (&bags.0, &bags.1),
         found: BTreeMap::new(),
         variable: Vec::new(),
+        coarse_arguments: (before.setup.is_coarse || after.setup.is_coarse)
+            .then(|| (argument_sums(before), argument_sums(after))),
         coarse: (before.setup.is_coarse || after.setup.is_coarse)
             .then(|| (sums(before), sums(after))),
     };
@@ -66,6 +68,22 @@ struct Walk<'d> {
     variable: Vec<String>,
     /// Where a clock of whole µs cannot tell which call is in which: what each op comes to in a step.
     coarse: Option<(Sums<'d>, Sums<'d>)>,
+    coarse_arguments: Option<(ArgumentSums<'d>, ArgumentSums<'d>)>,
+}
+
+/// Calls of each op with each arguments in a step, wherever they stand.
+type ArgumentSums<'d> = BTreeMap<(&'d str, &'d str, &'d str), Range>;
+
+fn argument_sums(digest: &Digest) -> ArgumentSums<'_> {
+    let mut sums = ArgumentSums::new();
+    for (_, node) in digest.nodes().filter(|(_, node)| node.kind == NodeKind::Op) {
+        for variant in &node.variants {
+            let key = (node.name.as_str(), variant.dims.as_str(), variant.types.as_str());
+            let sum = sums.entry(key).or_default();
+            *sum = sum.plus(variant.calls);
+        }
+    }
+    sums
 }
 
 /// Calls of each op in a step, wherever they stand.
@@ -228,9 +246,11 @@ impl<'d> Walk<'d> {
             true => StructureRule::DtypeChange,
             false => StructureRule::ShapeChange,
         };
-        let text = |(variant, _): &(crate::gate::digest::Variant, u64)| match rule {
-            StructureRule::DtypeChange => variant.types.clone(),
-            _ => variant.dims.clone(),
+        let text = |(variant, _): &(crate::gate::digest::Variant, u64)| match rule
+            == StructureRule::DtypeChange
+        {
+            true => variant.types.clone(),
+            false => variant.dims.clone(),
         };
         let item = Item {
             what: self.after.node(two).name.clone(),
@@ -249,7 +269,19 @@ impl<'d> Walk<'d> {
         let nodes = |digest: &'d Digest, ids: &[NodeId]| -> Vec<&'d Node> {
             ids.iter().map(|&id| digest.node(id)).collect()
         };
-        Exchanged::of(&nodes(self.before, ones), &nodes(self.after, twos))
+        let mut exchanged = Exchanged::of(&nodes(self.before, ones), &nodes(self.after, twos));
+        let name = twos.first().map(|&id| self.after.node(id).name.as_str());
+        if let (Some((before, after)), Some(name)) = (&self.coarse_arguments, name) {
+            exchanged.keep(|variant, is_new| {
+                let key = (name, variant.dims.as_str(), variant.types.as_str());
+                let of = |sums: &ArgumentSums<'_>| sums.get(&key).copied().unwrap_or_default();
+                match is_new {
+                    true => of(after).is_above(of(before)),
+                    false => of(before).is_above(of(after)),
+                }
+            });
+        }
+        exchanged
     }
 
     /// Kernels, copies and memsets that a place has more or fewer of.
@@ -390,12 +422,10 @@ impl<'d> Walk<'d> {
         while let Some(id) = open.pop() {
             for child in digest.children(id) {
                 let node = digest.node(child);
-                match node.kind {
-                    NodeKind::Module => open.push(child),
-                    NodeKind::Op if !is_backward(&node.name) => {
-                        *ops.entry(&node.name).or_default() += node.calls.usual;
-                    }
-                    _ => {}
+                if node.kind == NodeKind::Module {
+                    open.push(child);
+                } else if node.kind == NodeKind::Op && !is_backward(&node.name) {
+                    *ops.entry(&node.name).or_default() += node.calls.usual;
                 }
             }
         }
@@ -437,11 +467,10 @@ impl<'d> Walk<'d> {
         launches: i64,
     ) {
         let site = nodes.iter().find_map(|&id| self.site(pair, id));
-        let at = match rule {
-            // Arguments go on from op to op: one change for all of a module.
-            StructureRule::DtypeChange | StructureRule::ShapeChange => self.around(pair.two),
-            _ => pair.two,
-        };
+        // Arguments go on from op to op: one change for all of a module.
+        let is_of_arguments =
+            matches!(rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
+        let at = if is_of_arguments { self.around(pair.two) } else { pair.two };
         let category = nodes.first().map(|&id| self.after.node(id).category.clone());
         let phase = nodes.first().map(|&id| self.after.node(id).phase.clone());
         let key = (usize::from(at), rule);

@@ -145,8 +145,10 @@ impl Digester {
             counts.resize(steps, 0);
             Range::of(&counts)
         };
-        for (id, tally) in &self.tallies {
-            let node = self.tree[*id].get_mut();
+        let ids: Vec<NodeId> = self.root.descendants(&self.tree).collect();
+        for id in ids {
+            let Some(tally) = self.tallies.get(&id) else { continue };
+            let node = self.tree[id].get_mut();
             node.calls = range(&tally.calls);
             node.launches = range(&tally.launches);
             node.bytes = range(&tally.bytes);

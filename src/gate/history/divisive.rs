@@ -95,7 +95,9 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
         let best = candidates.reduce(|best, next| if next.0.1 > best.0.1 { next } else { best });
         let Some(((at, _), interval)) = best else { return points };
         let at = interval.start + at;
-        if !(t_test(&series[interval.start..at], &series[at..interval.end]) <= most_p) {
+        let p = t_test(&series[interval.start..at], &series[at..interval.end]);
+        // Equal values on both sides have no probability.
+        if p.is_nan() || p > most_p {
             return points;
         }
         points.push(at);
@@ -197,7 +199,8 @@ fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })
     };
     let chance = first(&|one, best| one.p > best.p)?;
-    if !(points[chance].p < search.most_p) {
+    let p = points[chance].p;
+    if p.is_nan() || p >= search.most_p {
         return Some(chance);
     }
     let small = first(&|one, best| one.magnitude() < best.magnitude())?;
