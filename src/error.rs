@@ -103,6 +103,11 @@ impl Error {
         &self.0.path
     }
 
+    /// What happened: without file, place and remedy.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// Where in the file, if that is known.
     pub fn place(&self) -> Option<Place> {
         self.0.place

@@ -78,15 +78,25 @@
 //! | `html` | `report.html` |
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
+//! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
+//! | `junit` | a gate as JUnit |
 //! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, with all of these; on by default |
+//! | `cli` | the command `tracetree`, with all of these but `arrow`; on by default |
+
+// The command line names the library as other programs do.
+#[cfg(feature = "cli")]
+extern crate self as tracetree;
 
 pub mod analysis;
 mod cancel;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod comparison;
+mod condition;
 pub mod diff;
 pub mod error;
 pub mod fleet;
+pub mod gate;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod program;

@@ -1,9 +1,7 @@
-//! The command line: see `cli`.
-
-mod cli;
+//! The command line: see `tracetree::cli`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run()
+    ExitCode::from(tracetree::cli::run(std::env::args_os()))
 }

@@ -168,7 +168,7 @@ fn how_and_on_what_a_side_was_recorded_is_told_but_no_obstacle() {
         message("DIFFERENT_VERSIONS"),
         "the versions differ: cuda_runtime_version 12010 | 12040"
     );
-    assert_eq!(message("DIFFERENT_OPTIONS"), "the profiler recorded with_stack in trace1 only");
+    assert_eq!(message("DIFFERENT_OPTIONS"), "the profiler recorded with_stack in baseline only");
 }
 
 #[test]

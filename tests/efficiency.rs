@@ -10,10 +10,10 @@ use support::compared::{compare_texts, trace};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces::real;
 use tracetree::analysis::{
-    Analysis, Bound, Demand, Efficiency, Lengths, Models, Peaks, TraceEfficiency, WorkChange,
-    clause, work_change,
+    Analysis, Bound, Demand, Efficiency, Models, Peaks, TraceEfficiency, WorkChange, clause,
+    work_change,
 };
-use tracetree::program::Captures;
+use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
 
@@ -395,7 +395,7 @@ fn a_clause_says_the_rate_of_what_limits_the_op_and_the_share_of_the_peak() {
     };
     let both = PerSide::new(of(250.0), of(1000.0));
     assert_eq!(clause(&both).as_deref(), Some("550 → 137 TFLOP/s, 14 % of peak"));
-    assert_eq!(work_change(&both), Some(WorkChange::Same));
+    assert_eq!(work_change(&both, PerSide::new(1, 1)), Some(WorkChange::Same));
     assert_eq!(clause(&PerSide::new(of(250.0), Efficiency::default())), None);
 }
 
@@ -405,8 +405,14 @@ fn more_operations_are_more_work_and_not_slower_work() {
         let mm = Op::new("aten::mm").dims(&[&[64, 64], &[64, n]]).types(&HALVES[..2]);
         efficiency(|t| t.op(mm, |t| t.kernel("gemm", 5.0))).total()
     };
-    assert_eq!(work_change(&PerSide::new(of(64), of(128))), Some(WorkChange::More));
-    assert_eq!(work_change(&PerSide::new(of(128), of(64))), Some(WorkChange::Less));
+    assert_eq!(
+        work_change(&PerSide::new(of(64), of(128)), PerSide::new(1, 1)),
+        Some(WorkChange::More)
+    );
+    assert_eq!(
+        work_change(&PerSide::new(of(128), of(64)), PerSide::new(1, 1)),
+        Some(WorkChange::Less)
+    );
 }
 
 #[test]

@@ -35,7 +35,10 @@ fn a_page_is_complete_in_itself() {
     for outside in ["http://", "https://", "@import", "src=\"", "url("] {
         assert!(!page.contains(outside), "the page holds {outside}");
     }
-    assert!(page.contains("trace2 takes"), "no verdict");
+    assert!(page.contains("H100 takes"), "no GPU time");
+    let (head, _) = page.split_once("id=\"inputs\"").expect("the inputs");
+    assert!(head.contains("id=\"verdict\">step "), "the page opens with the answer");
+    assert!(head.contains("<ol class=\"causes\">"), "and with the causes");
 }
 
 #[test]

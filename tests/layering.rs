@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 14] = [
     "error",
     "cancel",
     "side",
+    "condition",
     "trace",
     "tree",
     "program",
@@ -16,10 +17,11 @@ const LAYERS: [&str; 12] = [
     "tables",
     "report",
     "comparison",
+    "gate",
     "fleet",
 ];
 /// Beside the line: what it may use.
-const MODEL: [&str; 2] = ["error", "trace"];
+const MODEL: [&str; 3] = ["error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
@@ -91,7 +93,7 @@ fn a_module_uses_only_what_stands_before_it() {
 }
 
 #[test]
-fn the_binary_uses_only_the_public_api() {
+fn the_command_line_names_the_library_as_other_programs_do() {
     for file in module_files("cli") {
         for used in used_modules(&file) {
             assert!(used == "cli", "{} uses crate::{used}", file.display());
@@ -137,7 +139,7 @@ fn public_signatures(code: &str) -> Vec<String> {
 /// A user of the library must not depend on the versions of its dependencies.
 #[test]
 fn no_type_of_a_dependency_stands_in_a_public_signature() {
-    for file in LAYERS.iter().chain(&["model"]).flat_map(|module| module_files(module)) {
+    for file in LAYERS.iter().chain(&["model", "cli"]).flat_map(|module| module_files(module)) {
         let text = fs::read_to_string(&file).expect("a readable source file");
         let code: Vec<&str> =
             text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -167,9 +169,11 @@ fn a_foreign_type_in_a_signature_is_found() {
 }
 
 /// The doors of each dependency: the modules that may use it, and why where there are several.
-const DOORS: [(&str, &[&str]); 29] = [
+const DOORS: [(&str, &[&str]); 32] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
+    ("arrow_array", &["report"]),
+    ("arrow_schema", &["report"]),
     ("askama", &["report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -177,42 +181,40 @@ const DOORS: [(&str, &[&str]); 29] = [
     ("crc32fast", &["trace"]),
     // Tables go out through `report`; a measured profile comes in through `model`.
     ("csv", &["report", "model"]),
-    // Compressed input comes in through `trace`; the one packed output goes out through `report`.
-    ("flate2", &["trace", "report"]),
+    // Compressed input comes in through `trace`; packed output goes out through `report` and `gate`.
+    ("flate2", &["trace", "report", "gate"]),
     ("hashbrown", &["trace"]),
-    ("indextree", &["report"]),
+    // Trees of equal calls: stacks of a flame graph, digests of runs.
+    ("indextree", &["report", "gate"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
     ("open", &["cli"]),
     ("petgraph", &["tree"]),
+    ("quick_junit", &["gate"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
     ("rayon", &["comparison", "report", "fleet", "cli"]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report"]),
+    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "model"]),
+    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "model"]),
     // JSON texts inside of traces (shapes, lists) and of reports.
-    ("serde_json", &["trace", "analysis", "tables", "report", "model"]),
+    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),
     ("similar", &["diff"]),
     ("special", &["analysis"]),
     ("terminal_size", &["cli"]),
-    // Files that users write: aliases, categories, scenarios.
-    ("toml", &["diff", "analysis", "model"]),
+    // Files that users write: aliases, categories, rules, scenarios.
+    ("toml", &["diff", "analysis", "gate", "model"]),
     ("zstd", &["trace"]),
 ];
 
 /// The dependencies that `Cargo.toml` names, as code writes them.
 fn dependencies() -> Vec<String> {
-    let manifest = include_str!("../Cargo.toml");
-    let (_, rest) = manifest.split_once("\n[dependencies]\n").expect("a list of dependencies");
-    let list = rest.split("\n[").next().unwrap_or_default();
-    let names = list.lines().filter(|line| !line.starts_with('#'));
-    names.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+    dependencies_of(include_str!("../Cargo.toml"))
 }
 
 /// Whether code names a crate at the beginning of a path.
@@ -247,4 +249,30 @@ fn each_dependency_has_its_door() {
 fn a_crate_is_found_where_a_path_begins_with_it() {
     assert!(uses("use csv::Writer;", "csv") && uses("let a = csv::Reader::from(b);", "csv"));
     assert!(!uses("use super::csv::write;", "csv") && !uses("my_csv::a", "csv"));
+}
+
+/// The Python package hands over what the library has: its crate may use only these.
+const PYTHON: [&str; 4] = ["arrow_array", "pyo3", "rayon", "tracetree"];
+
+fn dependencies_of(manifest: &str) -> Vec<String> {
+    let (_, rest) = manifest.split_once("\n[dependencies]\n").expect("a list of dependencies");
+    let list = rest.split("\n[").next().unwrap_or_default();
+    let names = list.lines().filter(|line| !line.starts_with('#'));
+    names.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_"))).collect()
+}
+
+#[test]
+fn the_python_package_stands_on_the_library_alone() {
+    assert_eq!(dependencies_of(include_str!("../python/Cargo.toml")), PYTHON);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/src");
+    for file in sources(&folder) {
+        let text = fs::read_to_string(&file).expect("a readable source file");
+        // The interpreter is reached through pyo3's safe side alone.
+        assert!(!text.contains("unsafe"), "{} has unsafe code", file.display());
+        // Arrow is handed over, and read by nobody here.
+        let arrow = text.contains("arrow_array");
+        assert!(!arrow || file.ends_with("table.rs"), "{} uses arrow_array", file.display());
+        let threads = text.contains("rayon");
+        assert!(!threads || file.ends_with("work.rs"), "{} uses rayon", file.display());
+    }
 }

@@ -21,7 +21,7 @@ fn markdown(pair: &PerSide<String>, top: usize) -> String {
 fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     let text = markdown(&model_pair(), 20);
     assert!(text.starts_with("**step "), "{text}");
-    assert!(text.contains("\n\ntrace2 takes 1."), "{text}");
+    assert!(text.contains("\n\nH100 takes 1."), "{text}");
     let (_, names) = text.split_once("### Largest differences").expect("the section");
     let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
     assert!(
@@ -30,7 +30,7 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     );
     assert!(text.contains("By step") && text.contains("By module class"), "{text}");
     assert!(text.contains("Account: ") && text.contains("exactly"), "{text}");
-    assert!(text.contains("`LAUNCH_NOT_CAPTURED` trace1"), "{text}");
+    assert!(text.contains("`LAUNCH_NOT_CAPTURED` MI300X"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
 }
 
@@ -123,7 +123,7 @@ fn it_fits_into_an_issue_whatever_the_names() {
     };
     let text = markdown(&PerSide::new(build(1.0), build(3.0)), 400);
     assert!(text.len() < 65_000, "{} bytes", text.len());
-    assert!(text.contains("trace2 takes 3.00x"));
+    assert!(text.contains("candidate takes 3.00x"));
     assert!(text.contains("left out"), "nothing is said of what is left out");
 }
 

@@ -2,13 +2,15 @@
 
 mod support;
 
+use serde_json::json;
 use std::path::PathBuf;
 use support::phenomena::Phenomenon;
+use support::trace_builder::{Op, TraceBuilder};
 use support::{laws, traces};
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::{Aliases, DiffOptions, Relation, TraceDiff};
 use tracetree::report::{summarise, verdict, write_markdown, write_merged_tree};
-use tracetree::trace::{Category, Trace};
+use tracetree::trace::{Category, ReadOptions, Trace};
 use tracetree::tree::{CallKind, CallTree, Frames, TreeOptions};
 use tracetree::{PerSide, Side};
 
@@ -140,8 +142,43 @@ fn the_sides_are_called_what_the_user_says() {
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.contains("| mi\\|300 ms | h100 ms |"), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
-    let unnamed = Analysis::new(diff);
-    assert_eq!(Side::BOTH.map(|side| unnamed.side_name(side)), ["trace1", "trace2"]);
+}
+
+/// The names that the sides get where the user gives `given`.
+fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String; 2] {
+    let trace = |at: usize| {
+        let device = json!([{"id": 0, "name": devices[at]}]);
+        let build = TraceBuilder::cuda().header("deviceProperties", device);
+        let text =
+            build.thread("main", |t| t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 1.0))).json();
+        Trace::from_reader(files[at], text.as_bytes(), &ReadOptions::default()).expect("a trace")
+    };
+    let diff = TraceDiff::new(CallTree::build(trace(0)), CallTree::build(trace(1)));
+    let options = AnalysisOptions::default().names(given[0], given[1]);
+    let analysis = Analysis::with_options(diff, options);
+    Side::BOTH.map(|side| analysis.side_name(side).to_owned())
+}
+
+#[test]
+fn the_sides_are_called_by_device_else_by_file_where_that_tells_them_apart() {
+    let (files, same) = (["a/run.json", "a/run.json"], ["NVIDIA H100 80GB HBM3"; 2]);
+    let none = ["", ""];
+    assert_eq!(side_names(files, same, none), ["trace1", "trace2"]);
+    let devices = ["AMD Instinct MI300X VF", "NVIDIA H100 80GB HBM3"];
+    assert_eq!(side_names(files, devices, none), ["MI300X", "H100"]);
+    let one_model = ["NVIDIA A100 80GB PCIe", "NVIDIA A100-SXM4-40GB"];
+    assert_eq!(side_names(files, one_model, none), ["A100 80GB PCIe", "A100-SXM4-40GB"]);
+    let no_model = ["NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090"];
+    assert_eq!(side_names(files, no_model, none), ["trace1", "trace2"]);
+    let other_files = ["a/main.pt.trace.json.gz", "b/fast.json"];
+    assert_eq!(side_names(other_files, same, none), ["main", "fast"]);
+    let folders = ["before/trace.json.gz", "after/trace.json.gz"];
+    assert_eq!(side_names(folders, same, none), ["before", "after"]);
+    let long = "a-name-that-would-push-the-figures-out-of-their-columns";
+    assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
+    // A given name holds; one that the other side would be found by leaves it its plain name.
+    assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
+    assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }
 
 #[test]

@@ -44,9 +44,11 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert_eq!(sheets, tables);
     let cover = book.worksheet_range("report").expect("the first sheet");
     let verdict = cover.get((0, 0)).expect("the first cell").to_string();
-    assert!(verdict.starts_with("trace2 takes 1."), "{verdict}");
+    assert!(verdict.starts_with("step "), "{verdict}");
     let texts: Vec<String> = cover.used_cells().map(|(_, _, cell)| cell.to_string()).collect();
     assert!(texts.iter().any(|text| text == "LAUNCH_NOT_CAPTURED"), "{texts:?}");
+    assert!(texts.iter().any(|text| text == "difference per step, ms"), "the causes: {texts:?}");
+    assert!(texts.iter().any(|text| text.starts_with("H100 takes 1.")), "{texts:?}");
 }
 
 /// Whether a cell of the workbook says what the CSV file says.

@@ -30,7 +30,7 @@ impl Analysis {
             ),
         ];
         for condition in differing {
-            condition.note(self, notes);
+            condition.note(notes);
         }
         self.check_versions(headers, notes);
         self.check_options(headers, notes);
@@ -91,11 +91,10 @@ impl Condition {
     }
 
     /// A note where both sides tell and do not tell the same.
-    fn note(self, analysis: &Analysis, notes: &mut Notes) {
+    fn note(self, notes: &mut Notes) {
         if let PerSide { baseline: Some(one), candidate: Some(two) } = self.told {
             notes.add(self.code, u64::from(one != two), self.hint, || {
-                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
-                format!("{}: {one} in {a}, {two} in {b}", self.what)
+                format!("{}: {one} → {two}", self.what)
             });
         }
     }

@@ -12,6 +12,7 @@ mod kernels;
 mod layers;
 mod options;
 pub(crate) mod robust;
+mod side_names;
 mod steps;
 mod verdict;
 mod wall;
@@ -21,18 +22,21 @@ pub use account::{
 };
 use cached::Cached;
 use categories::CategoryTable;
+pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{
-    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Lengths,
-    Models, OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
+    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Models,
+    OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
 };
 pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
+pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
+pub(crate) use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };
@@ -55,6 +59,7 @@ pub struct Analysis {
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
+    names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
     cached: Cached,
@@ -92,9 +97,20 @@ impl Analysis {
             });
         }
         let categories = CategoryTable::new(&diff, measure, &options.categories);
+        let names = side_names::of(diff.trees().map(|tree| &**tree.trace()), &options.names);
         let cached = Cached::default();
-        let mut analysis =
-            Analysis { diff, measure, rows, row_of, account, categories, options, notes, cached };
+        let mut analysis = Analysis {
+            diff,
+            measure,
+            rows,
+            row_of,
+            account,
+            categories,
+            names,
+            options,
+            notes,
+            cached,
+        };
         analysis.note_unclassified();
         analysis.note_repeats();
         analysis
@@ -125,12 +141,10 @@ impl Analysis {
         &self.options
     }
 
-    /// What people call a side: the name that the user gave, else `trace1` or `trace2`.
+    /// What people call a side: the name that the user gave, else the device or the file where that
+    /// tells the sides apart, else `trace1` or `trace2`.
     pub fn side_name(&self, side: Side) -> &str {
-        match self.options.names[side].as_str() {
-            "" => side.label(),
-            name => name,
-        }
+        &self.names[side]
     }
 
     /// What was odd when the time was accounted.

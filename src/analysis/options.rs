@@ -17,7 +17,7 @@ pub struct AnalysisOptions {
     pub models: Option<Models>,
     /// What devices can do at most; the built-in peaks where `None`.
     pub peaks: Option<Peaks>,
-    /// What people call the two sides; `trace1` and `trace2` where empty.
+    /// What people call the two sides; found where empty, see [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
 }
 

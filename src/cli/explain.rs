@@ -37,7 +37,11 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-fn print(diff: &TraceDiff, explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn print(
+    diff: &TraceDiff,
+    explanation: &Explanation,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (side, other) = (explanation.side, explanation.side.other());
     writeln!(out, "{}  {}", side.label(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;

@@ -1,4 +1,7 @@
 //! The command line: arguments in, exit code out. Only this module prints.
+//!
+//! It stands on the library as any other program does, and is a part of it so that the binary and the
+//! Python package run the same code; with the feature `cli`.
 
 mod captures;
 mod columns;
@@ -12,7 +15,10 @@ mod fail_on;
 mod fleet;
 mod fleet_summary;
 mod format;
+mod gate;
+mod history;
 mod info;
+mod info_text;
 mod limit;
 mod load;
 mod model_diff;
@@ -30,8 +36,11 @@ mod yardstick;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use output::Console;
-use std::process::ExitCode;
-use tracetree::Result;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use tracetree::diff::Explanation;
+use tracetree::report::summarise;
+use tracetree::{Comparison, Result};
 
 /// What a command found; errors are exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +51,7 @@ enum Outcome {
     Differences = 1,
     /// An input of several is missing, under `--strict`.
     Missing = 2,
-    /// The traces are not of the same work, under `--strict-comparability`.
+    /// The traces are not of the same work, under `--strict-comparability`; a gate that cannot tell.
     NotComparable = 3,
 }
 
@@ -84,6 +93,12 @@ enum Command {
     Uid(uid::UidArgs),
     /// Tell why an event has the partner that it has.
     Explain(explain::ExplainArgs),
+    /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
+    Gate(gate::GateArgs),
+    /// Record, show or renew the baseline of a gate.
+    Baseline(gate::BaselineArgs),
+    /// Find where baselines changed over time.
+    History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
     /// Print a script that completes commands and options in a shell.
@@ -92,9 +107,13 @@ enum Command {
     Man,
 }
 
-/// Runs the command line.
-pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+/// Runs the command line with these arguments, the name of the program first. Returns the exit code:
+/// 0 done, 1 differences that the user asked to be told of, 2 unreadable input or bad usage, 3 traces
+/// that are not comparable.
+///
+/// Writes to standard output and standard error, and takes over the signals that end a process.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(answer) => return pages::answer(&answer),
     };
@@ -102,16 +121,35 @@ pub(crate) fn run() -> ExitCode {
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
     signals::watch(console.unfinished());
     match cli.command.run(&mut console) {
-        Ok(outcome) => ExitCode::from(outcome as u8),
+        Ok(outcome) => outcome as u8,
         Err(error) if console.is_closed() => {
             drop(error);
-            ExitCode::SUCCESS
+            Outcome::Done as u8
         }
         Err(error) => {
             console.error(&error);
-            ExitCode::from(2)
+            2
         }
     }
+}
+
+/// What `tracetree diff` prints of a comparison, without colours: for a screen of `width` columns, with
+/// the `top` largest differences.
+pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
+    let analysis = comparison.analysis();
+    plain(|out| summary::text(analysis, &summarise(analysis), top, width, out))
+}
+
+/// What `tracetree explain` prints of why a call has the partner that it has.
+pub fn explanation_text(comparison: &Comparison, explanation: &Explanation) -> String {
+    plain(|out| explain::print(comparison.diff(), explanation, out))
+}
+
+/// What is written, without colours and what else would command a terminal.
+fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut text = Vec::new();
+    write(&mut text).expect("memory takes every text");
+    anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
 /// Makes this thread one of those that share work: it would wait for them otherwise, and each
@@ -129,6 +167,9 @@ impl Command {
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::Explain(args) => explain::run(args, console),
+            Command::Gate(args) => gate::run(args, console),
+            Command::Baseline(args) => gate::run_baseline(args, console),
+            Command::History(args) => history::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
             Command::Completions(args) => pages::completions(args, console),
             Command::Man => pages::man(console),

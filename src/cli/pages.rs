@@ -6,7 +6,6 @@ use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 use std::io::{self, Write};
-use std::process::ExitCode;
 use tracetree::Result;
 
 #[derive(Args)]
@@ -23,16 +22,17 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
 }
 
 /// Prints what clap has to say: help, the version, or what is wrong with the arguments. A reader that
-/// closes the pipe early is no error; a full device is one, as it is of every command.
-pub(super) fn answer(answer: &clap::Error) -> ExitCode {
-    let code = ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
+/// closes the pipe early is no error; a full device is one, as it is of every command. Returns the exit
+/// code.
+pub(super) fn answer(answer: &clap::Error) -> u8 {
+    let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match answer.print().and_then(|()| io::stdout().flush()) {
         Ok(()) => code,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => code,
         Err(error) => {
             let _ =
                 writeln!(io::stderr(), "tracetree: error: standard output: cannot write: {error}");
-            ExitCode::from(2)
+            2
         }
     }
 }

@@ -132,7 +132,6 @@ impl Bars {
             Stage::Building => self.spin("building the call trees"),
             Stage::Aligning => self.spin("aligning them"),
             Stage::Accounting => self.spin("accounting the time"),
-            _ => {}
         }
     }
 

@@ -9,7 +9,8 @@ const LONGEST: usize = 40;
 
 #[derive(Args)]
 pub(super) struct SideNameArgs {
-    /// What the baseline is called in the summary, the page and the texts of the report.
+    /// What the baseline is called in the summary, the page and the texts of the report; else its
+    /// device or file where that tells the traces apart.
     #[arg(long, value_name = "NAME", value_parser = name)]
     base_name: Option<String>,
     /// What the candidate is called there. Columns of tables stay trace1 and trace2.
@@ -30,9 +31,17 @@ fn name(text: &str) -> std::result::Result<String, String> {
 impl SideNameArgs {
     /// Adds the names to what the user chose about the analysis.
     pub(super) fn add_to(&self, options: AnalysisOptions) -> Result<AnalysisOptions> {
-        let [base, new] = [(&self.base_name, Side::Baseline), (&self.new_name, Side::Candidate)]
-            .map(|(name, side)| name.clone().unwrap_or_else(|| side.label().to_owned()));
-        if base == new {
+        let [base, new] =
+            [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
+        for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
+            if name == side.label() {
+                let message = "the other trace is called that in the tables";
+                return Err(
+                    Error::new(ErrorKind::Usage, name, message).remedy("choose another name")
+                );
+            }
+        }
+        if base == new && !base.is_empty() {
             let message = "both traces have this name";
             return Err(Error::new(ErrorKind::Usage, base, message)
                 .remedy("give them two with --base-name and --new-name"));

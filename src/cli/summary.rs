@@ -104,7 +104,7 @@ impl Screen<'_> {
         };
         let (figures, reasons) = (widest(|cause| &cause.difference), widest(|cause| cause.reason));
         for cause in &causes {
-            let style = match cause.is_worse {
+            let style = match cause.time > Nanos::ZERO {
                 true => AnsiColor::Red.on_default(),
                 false => AnsiColor::Blue.on_default(),
             };

@@ -12,6 +12,7 @@ mod merged;
 mod options;
 mod order;
 mod outline;
+mod plain_names;
 mod recorded;
 mod uid_map;
 
@@ -27,8 +28,9 @@ use crate::side::{PerSide, Side};
 use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
+pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
-use std::borrow::Cow;
+use plain_names::PlainNames;
 use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.
@@ -82,6 +84,7 @@ pub struct TraceDiff {
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     merged: MergedTree,
+    plain_names: PerSide<PlainNames>,
     notes: Notes,
     options: DiffOptions,
 }
@@ -147,6 +150,7 @@ impl TraceDiff {
             partners: pairing.partners,
             relations: pairing.relations,
             merged,
+            plain_names: PerSide::default(),
             notes,
             options,
         }
@@ -209,9 +213,8 @@ impl TraceDiff {
 
     /// Name of a call without what may differ between two runs of the same code: addresses, line
     /// numbers, instance numbers, the vendor's prefix of runtime calls.
-    pub fn plain_name(&self, side: Side, call: CallId) -> Cow<'_, str> {
-        let tree = self.tree(side);
-        keys::normalise(tree.kind(call), tree.name(call))
+    pub fn plain_name(&self, side: Side, call: CallId) -> &str {
+        self.plain_names[side].of(self.tree(side), call)
     }
 
     /// Whether two calls count as one name only by an alias.
@@ -222,7 +225,7 @@ impl TraceDiff {
         let name = |side: Side, call| {
             let tree = self.tree(side);
             let name = tree.name(call);
-            (keys::normalise(tree.kind(call), name), self.options.aliases.apply(name) != name)
+            (self.plain_name(side, call), self.options.aliases.apply(name) != name)
         };
         let (one, is_other) = name(Side::Baseline, baseline);
         let (two, is_another) = name(Side::Candidate, candidate);

@@ -15,7 +15,7 @@
 
 use super::matching;
 use crate::analysis::robust::median;
-use crate::program::is_communication;
+use crate::program::Communication;
 use crate::trace::{EventId, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,10 +66,11 @@ impl Collectives {
     /// The communication kernels of a trace.
     pub fn of(tree: &CallTree) -> Collectives {
         let trace = tree.trace();
+        let communication = Communication::of(trace);
         let is_gpu = |call: CallId| tree.kind(call) == CallKind::Gpu;
         let mut found: Vec<(EventId, CallId)> = tree
             .calls()
-            .filter(|&call| is_gpu(call) && is_communication(tree, call))
+            .filter(|&call| is_gpu(call) && communication.is(tree, call))
             .filter_map(|call| Some((tree.event(call)?, call)))
             .collect();
         found.sort_by_key(|&(event, _)| (trace.start(event), event));

@@ -5,13 +5,15 @@
 //! | steps, and the step of a call | [`Steps`] |
 //! | phases, and the phase of a call | [`Phases`] |
 //! | what an annotation says | [`annotations`] |
+//! | how many tokens an annotation's attention works on | [`Lengths`] |
 //! | whose GPU it is | [`Platform`] |
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
 //! | which captured graph is replayed | [`Captures`] |
 //! | what a trace accounts | [`Measure`] |
-//! | whether a call communicates | `is_communication` |
+//! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
+//! | which calls a path query names | [`Query`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
@@ -19,11 +21,13 @@ mod captures;
 pub(crate) mod communication;
 mod info;
 mod layers;
+mod lengths;
 mod measure;
 mod model;
 mod phase;
 mod phases;
 mod platform;
+mod query;
 mod repeats;
 mod selection;
 mod steps;
@@ -32,14 +36,18 @@ mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use captures::{CaptureSource, Captures};
-pub(crate) use communication::is_communication;
+pub(crate) use communication::Communication;
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
+pub use lengths::Lengths;
+pub(crate) use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
+pub(crate) use query::extend_chain;
+pub use query::{Glob, Part, Progress, Query, Segment, Word, nearest};
 pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};
@@ -56,6 +64,7 @@ pub struct Program {
     repeats: RepeatDetection,
     steps: OnceLock<Steps>,
     phases: OnceLock<Phases>,
+    communication: OnceLock<Communication>,
 }
 
 impl Program {
@@ -66,7 +75,13 @@ impl Program {
 
     /// The program that a tree is of; says whether repeats stand for steps where none are recorded.
     pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
-        Program { tree: tree.into(), repeats, steps: OnceLock::new(), phases: OnceLock::new() }
+        Program {
+            tree: tree.into(),
+            repeats,
+            steps: OnceLock::new(),
+            phases: OnceLock::new(),
+            communication: OnceLock::new(),
+        }
     }
 
     /// The calls.
@@ -82,5 +97,10 @@ impl Program {
     /// The phase of each call.
     pub fn phases(&self) -> &Phases {
         self.phases.get_or_init(|| Phases::of(&self.tree))
+    }
+
+    /// Which calls are communication.
+    pub(crate) fn communication(&self) -> &Communication {
+        self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }
 }

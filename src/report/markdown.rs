@@ -6,7 +6,7 @@ use super::summary::{Summary, summarise};
 use super::text::node_name;
 use super::text::{Unit, one_line, shorten, times};
 use super::text::{answer, answer_remarks, cause_lines, evidence, sentence};
-use crate::analysis::{Analysis, Row};
+use crate::analysis::{Analysis, EfficiencyRow, Row, clause};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
@@ -20,6 +20,8 @@ const LONGEST: usize = 64_000;
 pub(super) const NAMES: usize = 20;
 /// Single rows, and points of difference.
 const ROWS: usize = 20;
+/// Ops with time to save.
+const OPS: usize = 10;
 /// Groups of each facet.
 const GROUPS: usize = 24;
 /// Longest name in characters.
@@ -33,6 +35,7 @@ pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io:
     let mut left_out = false;
     let mut sections =
         vec![names(analysis, top, unit), notes(&summary), changes(analysis, &summary, unit)];
+    sections.push(efficiency(analysis));
     sections.extend(charts(analysis, unit));
     sections.extend([rows(analysis, unit), points(analysis)]);
     for section in sections {
@@ -111,6 +114,36 @@ fn opening(analysis: &Analysis) -> String {
         let _ = writeln!(text, "- {rest}");
     }
     text + "\n"
+}
+
+/// The ops with most time to save, where the peaks of a device are known.
+fn efficiency(analysis: &Analysis) -> String {
+    let rows = analysis.by_efficiency();
+    let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();
+    let known = |row: &&EfficiencyRow| Side::BOTH.iter().any(|&side| saved(row, side).is_some());
+    let rows: Vec<&EfficiencyRow> = rows.iter().filter(known).take(OPS).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let [one, two] = side_names(analysis);
+    let mut text = format!(
+        "\n### Time that could be saved\n\n| op | shapes | {one}, ms | {two}, ms | rates |\n|---|---|---:|---:|---|\n"
+    );
+    for row in rows {
+        let [a, b] = Side::BOTH
+            .map(|side| saved(row, side).map_or_else(String::new, |us| format!("{:.3}", us / 1e3)));
+        let dims = [&row.dims.candidate, &row.dims.baseline];
+        let dims = dims.into_iter().find(|dims| !dims.is_empty()).map_or("", |dims| dims);
+        let rates = clause(&row.efficiency).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {a} | {b} | {} |",
+            code(&row.name),
+            code(dims),
+            escaped(&rates)
+        );
+    }
+    text
 }
 
 fn device(names: &[String]) -> String {

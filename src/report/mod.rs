@@ -5,6 +5,8 @@
 //! into place when all of them are complete, so that a failed run leaves no half report. Files of an
 //! earlier report that this one does not write are removed; all others in the target are left alone.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod cell;
 mod csv;
 mod emit;
@@ -26,12 +28,11 @@ mod unfinished;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
+#[cfg(feature = "arrow")]
+pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
-pub use info::{
-    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
-    write_info_head_fields, write_info_json, write_info_line,
-};
+pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
@@ -40,9 +41,10 @@ pub use summary::{
     write_summary,
 };
 pub use text::{
-    CauseLine, Unit, answer, answer_remarks, cause_lines, evidence, node_name, one_line, percent,
-    sentence as verdict, shorten, times,
+    CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,
 };
+#[cfg(feature = "cli")]
+pub(crate) use text::{Unit, one_line, shorten, times};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -2,8 +2,8 @@
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Row};
-use crate::side::Side;
-use crate::trace::{Argument, Nanos};
+use crate::side::{PerSide, Side};
+use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ struct Event {
     call: CallId,
     /// The part of its time in which no earlier event of the row ran.
     busy: Nanos,
+    /// Since the first event of its trace.
+    start: Nanos,
 }
 
 impl Event {
@@ -30,6 +32,11 @@ impl Event {
         tree.module_stack(self.call).iter().map(|&module| tree.name(module)).collect()
     }
 
+    fn stream(&self, analysis: &Analysis) -> Option<Stream> {
+        let tree = analysis.tree(self.side);
+        tree.trace().stream(tree.event(self.call)?)
+    }
+
     fn uid(&self, analysis: &Analysis, call: Option<CallId>) -> Cell<'static> {
         let tree = analysis.tree(self.side);
         let event = call.and_then(|call| tree.event(call));
@@ -38,18 +45,34 @@ impl Event {
 }
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    op().and(arguments()).and(places()).table(
+    op().and(arguments()).and(places()).and(moments()).table(
         (name, "accounted event, by row, the baseline's first"),
         analysis,
-        |analysis| Box::new((0..analysis.rows().len()).flat_map(|row| events(analysis, row))),
+        |analysis| {
+            let begins = PerSide::from_fn(|side| begin(analysis, side));
+            let rows = 0..analysis.rows().len();
+            Box::new(rows.flat_map(move |row| events(analysis, row, begins)))
+        },
     )
 }
 
-fn events(analysis: &Analysis, row: usize) -> Vec<Event> {
+/// Start of the first event of a trace. Starts are told from there: some traces count from 1970, and
+/// a double has no nanoseconds left then.
+fn begin(analysis: &Analysis, side: Side) -> Nanos {
+    let trace = analysis.tree(side).trace();
+    trace.events().map(|event| trace.start(event)).min().unwrap_or_default()
+}
+
+fn events(analysis: &Analysis, row: usize, begins: PerSide<Nanos>) -> Vec<Event> {
     let of_side = |side: Side| {
         let shares = analysis.busy_shares(&analysis.rows()[row], side);
         let calls = analysis.rows()[row].events[side].iter();
-        calls.zip(shares).map(move |(&call, busy)| Event { row, side, call, busy })
+        let tree = analysis.tree(side);
+        calls.zip(shares).map(move |(&call, busy)| {
+            let begun = tree.event(call).map(|event| tree.trace().start(event));
+            let start = begun.unwrap_or_default() - begins[side];
+            Event { row, side, call, busy, start }
+        })
     };
     Side::BOTH.into_iter().flat_map(of_side).collect()
 }
@@ -118,5 +141,28 @@ fn places() -> Columns<Analysis, Event> {
         ))
         .text("nn_module_parent", "the innermost of them", |a, e| {
             e.modules(a).last().copied().into()
+        })
+}
+
+fn moments() -> Columns<Analysis, Event> {
+    Columns::new()
+        .whole("row_id", "its row in `diff_stats.csv`", |_: &Analysis, e: &Event| e.row.into())
+        .micros("start_us", "its start, since the first event of its trace", |_, e| e.start.into())
+        .whole("device", "number of the device; empty for an op", |a, e| {
+            e.stream(a).map(|stream| stream.device).into()
+        })
+        .whole("stream", "number of the stream or queue; empty for an op", |a, e| {
+            e.stream(a).map(|stream| stream.number).into()
+        })
+        .whole(
+            "step",
+            "position of the step that launched it, from 0; empty outside of steps",
+            |a, e| a.steps(e.side).step(e.call).map(|step| step.0).into(),
+        )
+        .word("phase", "phase in which it was launched", |a, e| {
+            a.phases(e.side).phase(e.call).label().into()
+        })
+        .word("category", "kind of work, see `categories.csv`", |a, e| {
+            a.category_name(e.side, e.call).into()
         })
 }

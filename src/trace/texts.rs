@@ -93,6 +93,7 @@ pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
     hasher.finish()
 }
 
+#[inline]
 fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
     &buffer[range(ends, id)]
 }

@@ -55,9 +55,26 @@ impl PerSide<Nanos> {
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let nanos = self.0.unsigned_abs();
-        f.pad(&format!("{sign}{}.{:03}", nanos / 1_000, nanos % 1_000))
+        // A report has a million of them: the digits are written from the last one on, in place.
+        let mut text = [0; 24];
+        let (mut at, mut rest) = (text.len(), self.0.unsigned_abs());
+        for digit in 0.. {
+            if digit == 3 {
+                at -= 1;
+                text[at] = b'.';
+            }
+            if digit > 3 && rest == 0 {
+                break;
+            }
+            at -= 1;
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        if self.0 < 0 {
+            at -= 1;
+            text[at] = b'-';
+        }
+        f.pad(std::str::from_utf8(&text[at..]).expect("digits"))
     }
 }
 
@@ -97,5 +114,18 @@ impl SubAssign for Nanos {
 impl Sum for Nanos {
     fn sum<I: Iterator<Item = Nanos>>(values: I) -> Nanos {
         values.fold(Nanos::ZERO, Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_digits_are_written() {
+        let text = |nanos| Nanos(nanos).to_string();
+        assert_eq!([0, 7, 1_000, -999].map(text), ["0.000", "0.007", "1.000", "-0.999"]);
+        assert_eq!(text(i64::MIN), "-9223372036854775.808");
+        assert_eq!(format!("{:>8}|{:<7}|", Nanos(1_500), Nanos(-20)), "   1.500|-0.020 |");
     }
 }

@@ -29,7 +29,7 @@ pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
 
 use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
@@ -93,6 +93,8 @@ pub struct CallTree {
     gpu_before: Vec<u32>,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
+    /// The innermost module call at or above each call; made when the first is asked for.
+    modules: OnceLock<Vec<u32>>,
     notes: Notes,
     replays: Vec<Replay>,
 }
@@ -138,6 +140,7 @@ impl CallTree {
             parents,
             ends,
             calls,
+            modules: OnceLock::new(),
             notes,
             replays: Vec::new(),
             trace,
@@ -368,11 +371,29 @@ impl CallTree {
 
     /// The innermost `nn.Module` call at or above a call.
     pub fn module(&self, call: CallId) -> Option<CallId> {
-        std::iter::once(call).chain(self.ancestors(call)).find(|&above| self.is_module(above))
+        Some(self.modules()[call.index()]).filter(|&module| module != NONE).map(CallId)
     }
 
     /// Whether the call is a frame of an `nn.Module`.
     pub fn is_module(&self, call: CallId) -> bool {
-        self.kind(call) == CallKind::Frame && ModuleName::of(self.name(call)).is_some()
+        self.modules()[call.index()] == call.0
+    }
+
+    fn modules(&self) -> &[u32] {
+        self.modules.get_or_init(|| {
+            let mut is_module: Vec<Option<bool>> = vec![None; self.trace.texts().len()];
+            let mut modules: Vec<u32> = Vec::with_capacity(self.len());
+            for call in self.calls() {
+                let mut frame = || {
+                    let name = self.trace.name_id(self.event(call)?);
+                    let say = || ModuleName::of(self.trace.text(name)).is_some();
+                    is_module[name.index()].get_or_insert_with(say).then_some(call.0)
+                };
+                let own = if self.kind(call) == CallKind::Frame { frame() } else { None };
+                let above = || self.parent(call).map(|above| modules[above.index()]);
+                modules.push(own.or_else(above).unwrap_or(NONE));
+            }
+            modules
+        })
     }
 }

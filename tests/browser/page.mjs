@@ -39,8 +39,8 @@ export function rowsOf(page) {
     lines.map((line) => ({
       name: line.dataset.name,
       rows: Number(line.querySelector("[data-label=rows]").textContent),
-      trace1: Number(line.querySelector("[data-label=trace1]").textContent),
-      trace2: Number(line.querySelector("[data-label=trace2]").textContent),
+      trace1: Number(line.querySelector(`[data-label="${page.names[0]}"]`).textContent),
+      trace2: Number(line.querySelector(`[data-label="${page.names[1]}"]`).textContent),
       difference: Number(line.querySelector("[data-label=difference]").textContent.replace(/^\S+ /, "")),
     })));
 }

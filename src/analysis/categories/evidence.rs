@@ -5,7 +5,7 @@ use super::rules::{Rules, Strength};
 use super::same_kernels::SameKernels;
 use super::{Categories, Category, CategoryId, CategorySource};
 use crate::diff::TraceDiff;
-use crate::program::{Measure, Phase, Phases, communication};
+use crate::program::{Communication, Measure, Phase, Phases, Program, communication};
 use crate::side::{PerSide, Side};
 use crate::trace::{self, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -34,9 +34,7 @@ impl CategoryTable {
         categories: &Categories,
     ) -> CategoryTable {
         let rules = &categories.rules;
-        let mut columns = PerSide::from_fn(|side| {
-            column(diff.tree(side), diff.program(side).phases(), measure, rules)
-        });
+        let mut columns = PerSide::from_fn(|side| column(diff.program(side), measure, rules));
         // What the calls above tell on one side holds for the kernel of that name on the other.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
@@ -54,9 +52,41 @@ impl CategoryTable {
     }
 }
 
+/// The category of every accounted event of one trace, without another beside it.
+#[derive(Debug, Clone)]
+pub(crate) struct TraceCategories<'c> {
+    categories: &'c Categories,
+    measure: Measure,
+    column: Vec<Category>,
+}
+
+impl<'c> TraceCategories<'c> {
+    /// Judges the events of one tree.
+    pub(crate) fn of(
+        program: &Program,
+        measure: Measure,
+        categories: &'c Categories,
+    ) -> TraceCategories<'c> {
+        let (tree, rules) = (program.tree(), &categories.rules);
+        let mut column = column(program, measure, rules);
+        let mut same = SameKernels::default();
+        same.learn(tree, measure, &column);
+        same.apply(tree, measure, rules, &mut column);
+        TraceCategories { categories, measure, column }
+    }
+
+    /// Name of the category of an accounted call; `unclassified` for others.
+    pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
+        let slot = self.measure.slot(tree, call);
+        self.categories.name(slot.map_or(NOTHING, |slot| self.column[slot]).id)
+    }
+}
+
 /// The category of each accounted event of one tree, by slot.
-fn column(tree: &CallTree, phases: &Phases, measure: Measure, rules: &Rules) -> Vec<Category> {
-    let mut judge = Judge { tree, rules, phases, known: FxHashMap::default() };
+fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<Category> {
+    let (tree, phases) = (&**program.tree(), program.phases());
+    let communication = program.communication();
+    let mut judge = Judge { tree, rules, phases, communication, known: FxHashMap::default() };
     let mut column = vec![NOTHING; measure.slots(tree)];
     for call in measure.calls(tree) {
         let slot = measure.slot(tree, call).expect("accounted calls have a slot");
@@ -70,6 +100,7 @@ struct Judge<'a> {
     tree: &'a CallTree,
     rules: &'a Rules,
     phases: &'a Phases,
+    communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
 }
 
@@ -94,7 +125,7 @@ impl Judge<'_> {
     }
 
     fn by_event(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        if let Some(evidence) = communication::evidence(self.tree, call) {
+        if let Some(evidence) = self.communication.evidence(self.tree, call) {
             let source = match evidence {
                 communication::Evidence::Op => CategorySource::Op,
                 communication::Evidence::Event => CategorySource::Event,

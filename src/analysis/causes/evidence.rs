@@ -7,7 +7,9 @@ use super::kernel_words;
 use super::places::Place;
 use super::reason::Reason;
 use super::scale::Scale;
-use crate::analysis::{Analysis, IdleKind};
+use crate::analysis::{
+    Analysis, FusionRow, IdleKind, KernelChange, WorkChange, clause, work_change,
+};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -26,7 +28,7 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
         time: part.time,
         count: part.count,
         difference: Nanos::ZERO,
-        evidence: busy_evidence(analysis, part, reason),
+        evidence: busy_evidence(analysis, part, reason, scale),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
     }
 }
@@ -44,6 +46,11 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     if is_host(analysis) {
         return Reason::Host;
     }
+    if part.key.kind == PartKind::Common
+        && work_change(&part.efficiency, scale.steps).is_some_and(|work| work != WorkChange::Same)
+    {
+        return Reason::MoreWork;
+    }
     if part.has_same_kernels(scale) {
         return if is_slower { Reason::KernelSlower } else { Reason::KernelFaster };
     }
@@ -54,7 +61,7 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> String {
+fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let count = part.kernel_count();
     let time = part.kernel_time();
     let millis = |time: Nanos| time.as_millis();
@@ -68,7 +75,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> St
     let names =
         if matches!(reason, Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels) {
             swapped(part)
-        } else if reason == Reason::MoreWork {
+        } else if reason == Reason::MoreWork && part.key.arguments.0 != part.key.arguments.1 {
             format!("; {} → {}", part.key.arguments.0, part.key.arguments.1)
         } else {
             String::new()
@@ -77,7 +84,35 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason) -> St
         PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
         PartKind::Common | PartKind::Unlinked => String::new(),
     };
-    times + &ops + &names
+    times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+}
+
+/// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →
+/// aten::addmm`.
+fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
+    let is_here = |row: &&FusionRow| {
+        Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
+    };
+    analysis.fusions().iter().find(is_here).map_or_else(String::new, |row| {
+        let word = match row.change {
+            KernelChange::FusedIn(Side::Baseline, _) => "fused in the baseline",
+            KernelChange::FusedIn(Side::Candidate, _) | KernelChange::Count => "fused",
+        };
+        let [before, after] = Side::BOTH.map(|side| row.ops[side].join(", "));
+        format!("; {word}: {before} → {after}")
+    })
+}
+
+/// How fast the work was done, where all of it has a model: `; same work, 163 → 51 TFLOP/s, 5 % of
+/// peak`.
+fn work(part: &BusyPart<'_>, scale: Scale) -> String {
+    let Some(rates) = clause(&part.efficiency) else { return String::new() };
+    match work_change(&part.efficiency, scale.steps) {
+        Some(WorkChange::Same) => format!("; same work, {rates}"),
+        Some(WorkChange::More | WorkChange::Less | WorkChange::Other) | None => {
+            format!("; {rates}")
+        }
+    }
 }
 
 /// The longest kernel that only one side has, of both sides, and what their names tell.

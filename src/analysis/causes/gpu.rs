@@ -2,7 +2,7 @@
 //! what stands below one common node on one side alone.
 
 use super::scale::Scale;
-use crate::analysis::{Analysis, Row, RowKind};
+use crate::analysis::{Analysis, Efficiency, Row, RowKind};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -49,6 +49,8 @@ pub(super) struct BusyPart<'a> {
     pub(super) kernels: PerSide<Kernels<'a>>,
     /// The calls that launched it, where only one side has them.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
+    /// What its events had to do.
+    pub(super) efficiency: PerSide<Efficiency>,
 }
 
 /// All busy time of work of the window; nothing is left over.
@@ -64,6 +66,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             count: PerSide::default(),
             kernels: PerSide::default(),
             ops: PerSide::default(),
+            efficiency: PerSide::default(),
         });
         for side in Side::BOTH {
             let is_before =
@@ -81,6 +84,7 @@ impl<'a> BusyPart<'a> {
     fn add(&mut self, analysis: &'a Analysis, row: &Row, side: Side) {
         let tree = analysis.tree(side);
         self.count[side] += 1;
+        self.efficiency[side].absorb(&analysis.row_efficiency(row, side));
         for &event in &row.events[side] {
             let kernel = self.kernels[side].entry(tree.name(event)).or_default();
             kernel.0 += 1;

@@ -161,7 +161,7 @@ fn name_owners(
         }
     }
     let mut sums: BTreeMap<(usize, String), i128> = BTreeMap::new();
-    let mut alone: BTreeMap<(usize, Side, String), Nanos> = BTreeMap::new();
+    let mut alone: BTreeMap<(usize, Side, &str), Nanos> = BTreeMap::new();
     for (place, row) in owned {
         if let (Some(part), Some(owner)) = (part_of[place.index()], row.owner) {
             let outermost = match places.all()[place.index()].is_common {
@@ -169,8 +169,8 @@ fn name_owners(
                 false => places.outermost(owner),
             };
             for side in Side::BOTH {
-                if let Some(name) = &outermost[side] {
-                    *alone.entry((part, side, name.clone())).or_default() += row.time[side];
+                if let Some(name) = outermost[side] {
+                    *alone.entry((part, side, name)).or_default() += row.time[side];
                 }
             }
             let name = places.owner_name(owner);
@@ -185,7 +185,7 @@ fn name_owners(
         let most = most.entry((part, side)).or_insert(Nanos(-1));
         if time > *most {
             *most = time;
-            parts[part].instead[side] = Some(name);
+            parts[part].instead[side] = Some(name.to_owned());
         }
     }
     for part in parts {

@@ -30,11 +30,11 @@ impl PlaceId {
 
 /// What makes two nodes below one place the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum Key<'a> {
     Thread(MergedId),
     /// The names of both sides: aliases and launches have two.
-    Call(CallKind, String, String),
-    Renamed(String, String),
+    Call(CallKind, &'a str, &'a str),
+    Renamed(&'a str, &'a str),
     OneSided,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Place {
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
-    ids: FxHashMap<(Option<PlaceId>, Key), PlaceId>,
+    ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
     of_nodes: FxHashMap<MergedId, PlaceId>,
 }
 
@@ -88,11 +88,11 @@ impl<'a> Places<'a> {
     }
 
     /// The outermost call at or above a node that is not common, on each side that has one.
-    pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<String>> {
+    pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
             let call = diff.merged().node(node).call(side)?;
-            Some(diff.plain_name(side, self.analysis.outermost_alone(side, call)?).into_owned())
+            Some(diff.plain_name(side, self.analysis.outermost_alone(side, call)?))
         })
     }
 
@@ -127,9 +127,9 @@ impl<'a> Places<'a> {
         })
     }
 
-    fn key(&self, id: MergedId) -> Key {
+    fn key(&self, id: MergedId) -> Key<'a> {
         let diff = self.analysis.diff();
-        let plain = |side: Side, call: CallId| diff.plain_name(side, call).into_owned();
+        let plain = |side: Side, call: CallId| diff.plain_name(side, call);
         match diff.merged().node(id) {
             MergedNode::Both(a, b) if diff.relation(Side::Baseline, a).is_common() => {
                 match diff.tree(Side::Baseline).kind(a) {
@@ -214,7 +214,7 @@ impl Analysis {
         }
         match (name(Side::Baseline), name(Side::Candidate)) {
             (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(&name).to_owned(),
+            (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(name).to_owned(),
             (None, None) => String::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! The efficiency of both sides → one clause: `163 → 51 TFLOP/s, 5 % of peak`.
 
 use super::roofline::{Bound, Efficiency};
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 
 /// From where on the work of two sides differs: rounding of shapes is none.
 const SAME_WORK: f64 = 0.01;
@@ -19,10 +19,16 @@ pub enum WorkChange {
     Other,
 }
 
-/// Whether both sides had to do the same; `None` where one of them has no model, or no events.
-pub fn work_change(efficiency: &PerSide<Efficiency>) -> Option<WorkChange> {
-    let flops = change(efficiency, Efficiency::gflops)?;
-    let bytes = change(efficiency, Efficiency::mbytes).unwrap_or(0);
+/// Whether both sides had to do the same per step; `None` where one of them has no model, or no
+/// events. What is compared as a whole has one step.
+pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
+    let per_step = |of: fn(&Efficiency) -> Option<f64>| {
+        let [before, after] =
+            Side::BOTH.map(|side| of(&efficiency[side]).map(|all| all / steps[side].max(1) as f64));
+        Some(change(before?, after?))
+    };
+    let flops = per_step(Efficiency::gflops)?;
+    let bytes = per_step(Efficiency::mbytes).unwrap_or(0);
     Some(match (flops.min(bytes), flops.max(bytes)) {
         (0, 0) => WorkChange::Same,
         (0, 1) | (1, 1) => WorkChange::More,
@@ -32,16 +38,15 @@ pub fn work_change(efficiency: &PerSide<Efficiency>) -> Option<WorkChange> {
 }
 
 /// -1, 0 or 1 for less, as much, or more.
-fn change(efficiency: &PerSide<Efficiency>, of: fn(&Efficiency) -> Option<f64>) -> Option<i8> {
-    let (before, after) = (of(&efficiency.baseline)?, of(&efficiency.candidate)?);
+fn change(before: f64, after: f64) -> i8 {
     let least = SAME_WORK * before.abs().max(after.abs());
-    Some(if (after - before).abs() <= least {
+    if (after - before).abs() <= least {
         0
     } else if after > before {
         1
     } else {
         -1
-    })
+    }
 }
 
 /// What a reader should know of the rates of both sides: the rate of what limits the op, and the

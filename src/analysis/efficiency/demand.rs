@@ -38,19 +38,6 @@ impl Demand {
     }
 }
 
-/// Sums over the requests of one forward pass, prompts and generation apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
-    /// Query tokens of prompts, and of generation.
-    pub queries: [u64; 2],
-    /// Tokens that are attended to: the query and what came before it.
-    pub keys: [u64; 2],
-    /// Squares of the query tokens.
-    pub queries_squared: [u64; 2],
-    /// Products of query and key tokens.
-    pub products: [u64; 2],
-}
-
 /// The sum of what is known of all parts; `None` where one is not.
 pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()

@@ -15,7 +15,6 @@ mod dtype;
 mod formulas;
 mod inputs;
 mod jobs;
-mod lengths;
 mod peaks;
 mod roofline;
 mod rules;
@@ -24,7 +23,7 @@ mod trace;
 
 pub use brief::{EfficiencyInfo, FurthestOp};
 pub use clause::{WorkChange, clause, work_change};
-pub use demand::{Demand, Lengths, Unit};
+pub use demand::{Demand, Unit};
 pub use dtype::Precision;
 pub use peaks::{DevicePeaks, Peaks};
 pub use roofline::{Bound, Efficiency};

@@ -79,6 +79,20 @@ impl Efficiency {
         }
     }
 
+    /// Counts the events of another group too.
+    pub(in crate::analysis) fn absorb(&mut self, other: &Efficiency) {
+        self.modelled += other.modelled;
+        self.time += other.time;
+        self.events += other.events;
+        self.flops += other.flops;
+        self.bytes += other.bytes;
+        self.bus_bytes += other.bus_bytes;
+        self.unknown_bytes += other.unknown_bytes;
+        self.compute_us += other.compute_us;
+        self.memory_us += other.memory_us;
+        self.roofed += other.roofed;
+    }
+
     fn add_roofline(
         &mut self,
         part: f64,

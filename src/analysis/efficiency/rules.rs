@@ -1,10 +1,11 @@
 //! The text of a table of models → [`Models`]: which formula, with which arguments, an op follows.
 
-use super::demand::{Demand, Lengths};
+use super::demand::Demand;
 use super::dtype::Dtype;
 use super::formulas::{Formula, Op};
 use super::inputs::Inputs;
 use crate::error::{Error, ErrorKind, Result};
+use crate::program::Lengths;
 use crate::trace::{Arguments, Trace};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;

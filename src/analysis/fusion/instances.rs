@@ -63,7 +63,7 @@ fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> 
     let mut calls: Vec<CallId> =
         kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
     calls.dedup();
-    calls.into_iter().map(|call| analysis.diff().plain_name(side, call).into_owned()).collect()
+    calls.into_iter().map(|call| analysis.diff().plain_name(side, call).to_owned()).collect()
 }
 
 fn is_thread(analysis: &Analysis, node: MergedId) -> bool {
@@ -187,7 +187,7 @@ impl Paths<'_> {
             diff.plain_name(Side::Baseline, baseline),
             diff.plain_name(Side::Candidate, candidate),
         ]
-        .map(|name| ModuleName::instance_or_name(&name).to_owned());
+        .map(|name| ModuleName::instance_or_name(name).to_owned());
         match &names {
             [a, b] if a == b => Some(a.clone()),
             _ => None,

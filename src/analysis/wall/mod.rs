@@ -39,6 +39,7 @@ pub struct Wall {
     busy: Vec<PerSide<Nanos>>,
     busy_before: Vec<PerSide<Nanos>>,
     idle: Vec<IdleRow>,
+    totals: PerSide<WallTotals>,
     notes: Notes,
 }
 
@@ -107,7 +108,20 @@ impl Wall {
         );
         let idle = collector.rows();
         let (busy, busy_before) = (collector.busy, collector.busy_before);
-        Wall { basis, windows, busy, busy_before, idle, notes }
+        let totals = PerSide::from_fn(|side| {
+            let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
+            let idle = |part: Part| -> Nanos {
+                idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
+            };
+            WallTotals {
+                wall: windows[side].wall(),
+                busy: sum(&busy),
+                idle: idle(Part::Window),
+                before: sum(&busy_before) + idle(Part::Before),
+                steps: windows[side].steps,
+            }
+        });
+        Wall { basis, windows, busy, busy_before, idle, totals, notes }
     }
 
     /// What the windows are made of.
@@ -143,14 +157,7 @@ impl Wall {
 
     /// The sums of a side.
     pub fn totals(&self, side: Side) -> WallTotals {
-        let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
-        WallTotals {
-            wall: self.windows[side].wall(),
-            busy: sum(&self.busy),
-            idle: self.idle_of(side, Part::Window),
-            before: sum(&self.busy_before) + self.idle_of(side, Part::Before),
-            steps: self.windows[side].steps,
-        }
+        self.totals[side]
     }
 
     /// Idle time of one kind before work of the window.
@@ -165,10 +172,6 @@ impl Wall {
             let totals = self.totals(side);
             totals.own() + totals.before == totals.wall
         })
-    }
-
-    fn idle_of(&self, side: Side, part: Part) -> Nanos {
-        self.idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
     }
 }
 

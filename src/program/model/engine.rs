@@ -1,8 +1,9 @@
 //! Annotations, Python frames, ops and kernels → the engine or framework that ran the model.
 
 use super::Found;
-use crate::trace::Category;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::trace::{Category, TextId};
+use crate::tree::{CallKind, CallTree};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// An engine, and how its annotations begin, its Python files, and its ops and kernels.
@@ -55,7 +56,8 @@ const ENGINES: [Engine; 8] = [
 
 /// The engine that most of the evidence names.
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
-    let votes = ENGINES.iter().map(|engine| (engine, engine.votes(tree)));
+    let seen = Seen::in_tree(tree);
+    let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
     // Of equals the first one: engines that run on others stand before them.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
@@ -67,6 +69,34 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     Some(Found { what: engine.name.to_owned(), evidence, is_thin })
 }
 
+/// The names of a trace, each once, and how often it was met: a large trace has few names.
+struct Seen<'t> {
+    calls: BTreeMap<(CallKind, &'t str), usize>,
+    annotations: BTreeMap<&'t str, usize>,
+}
+
+impl<'t> Seen<'t> {
+    fn in_tree(tree: &'t CallTree) -> Self {
+        let trace = tree.trace();
+        let mut calls: FxHashMap<(CallKind, TextId), usize> = FxHashMap::default();
+        for call in tree.calls() {
+            if let Some(event) = tree.event(call) {
+                *calls.entry((tree.kind(call), trace.name_id(event))).or_default() += 1;
+            }
+        }
+        let mut annotations: FxHashMap<TextId, usize> = FxHashMap::default();
+        for event in trace.events() {
+            if trace.category(event) == Category::UserAnnotation {
+                *annotations.entry(trace.name_id(event)).or_default() += 1;
+            }
+        }
+        Seen {
+            calls: calls.into_iter().map(|((kind, id), n)| ((kind, trace.text(id)), n)).collect(),
+            annotations: annotations.into_iter().map(|(id, n)| (trace.text(id), n)).collect(),
+        }
+    }
+}
+
 /// How often each mark of an engine was met, and its weight.
 type Votes = BTreeMap<(String, usize), usize>;
 
@@ -75,36 +105,33 @@ fn weight(votes: &Votes) -> usize {
 }
 
 impl Engine {
-    fn votes(&self, tree: &CallTree) -> Votes {
+    fn votes(&self, seen: &Seen<'_>) -> Votes {
         let mut votes = Votes::new();
-        for call in tree.calls() {
-            if let Some(vote) = self.vote(tree, call) {
-                *votes.entry(vote).or_default() += 1;
+        for (&(kind, name), count) in &seen.calls {
+            if let Some(vote) = self.vote(kind, name) {
+                *votes.entry(vote).or_default() += count;
             }
         }
-        let trace = tree.trace();
-        let says = |event: &crate::trace::EventId| {
-            trace.category(*event) == Category::UserAnnotation
-                && self.annotations.iter().any(|&(begin, behind)| {
-                    trace.name(*event).strip_prefix(begin).is_some_and(|rest| rest.contains(behind))
-                })
+        let says = |name: &str| {
+            self.annotations.iter().any(|&(begin, behind)| {
+                name.strip_prefix(begin).is_some_and(|rest| rest.contains(behind))
+            })
         };
-        let count = trace.events().filter(says).count();
+        let count = seen.annotations.iter().filter(|(name, _)| says(name)).map(|(_, n)| n).sum();
         if count > 0 {
             votes.insert(("annotations".to_owned(), OWN_WEIGHT), count);
         }
         votes
     }
 
-    fn vote(&self, tree: &CallTree, call: CallId) -> Option<(String, usize)> {
-        let name = tree.name(call);
-        let (marks, what, weight) = match tree.kind(call) {
+    fn vote(&self, kind: CallKind, name: &str) -> Option<(String, usize)> {
+        let (marks, what, weight) = match kind {
             CallKind::Frame => (self.frames, "frames of", OWN_WEIGHT),
             CallKind::Op => (self.ops, "ops", 10),
             CallKind::Gpu => (self.ops, "kernels", 1),
             CallKind::Thread | CallKind::Runtime | CallKind::Unlinked => return None,
         };
-        let is_there = |mark: &&&str| match tree.kind(call) {
+        let is_there = |mark: &&&str| match kind {
             CallKind::Frame => name.starts_with(**mark) || name.contains(&format!("/{mark}")),
             CallKind::Thread
             | CallKind::Op

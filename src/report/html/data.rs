@@ -27,7 +27,7 @@ pub(super) struct PageData<'a> {
     /// For each graph launch with captured calls, on each side: the uid from which on theirs count,
     /// and its own.
     captured: [Vec<(u32, u32)>; 2],
-    tree: PageTree<'a>,
+    pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
 }

@@ -3,10 +3,12 @@
 //! The head (inputs, totals, account, notes, charts) is plain HTML; the differences, the merged
 //! tree and the flame graph are drawn by the script from embedded columns, a piece at a time.
 
+mod causes;
 mod changes;
 mod charts;
 mod column;
 mod data;
+mod efficiency;
 mod overview;
 mod page_rows;
 mod page_tree;
@@ -18,9 +20,11 @@ use super::text::Unit;
 use crate::analysis::Analysis;
 use crate::side::Side;
 use askama::Template;
+use causes::CauseBar;
 use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
+use efficiency::EfficiencyLine;
 use overview::{Input, Line, Segment};
 use std::io::{self, Write};
 
@@ -44,7 +48,7 @@ struct Page<'a> {
     style: &'static str,
     scripts: String,
     data: PageData<'a>,
-    verdict: String,
+    answer: String,
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
@@ -52,7 +56,12 @@ struct Page<'a> {
     inputs: [Input<'a>; 2],
     totals: Vec<Line>,
     segments: Vec<Segment>,
+    remarks: Vec<String>,
+    causes: Vec<CauseBar>,
+    smaller: Option<String>,
+    gpu_time: String,
     evidence: String,
+    efficiency: Vec<EfficiencyLine>,
     changes: Vec<ChangeLine<'a>>,
     charts: Vec<Chart>,
     left_out: LeftOut,
@@ -65,12 +74,18 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
     let unit = Unit::fitting(totals);
     let facets = facets::of(analysis);
     let (data, left_out) = data::embed(analysis, &facets, unit);
+    let (causes, smaller) = causes::lines(analysis, &data.tree);
     let summary = summarise(analysis);
     let page = Page {
         style: STYLE,
         scripts: format!("{}{START}", SCRIPTS.concat()),
         data,
-        verdict: super::text::sentence(analysis),
+        answer: super::text::answer(analysis),
+        remarks: super::text::answer_remarks(analysis),
+        causes,
+        smaller,
+        gpu_time: super::text::sentence(analysis),
+        efficiency: efficiency::lines(analysis, unit),
         measure: overview::measure_title(analysis.measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),

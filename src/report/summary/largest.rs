@@ -98,7 +98,7 @@ fn below(analysis: &Analysis, row: &Row) -> String {
             call(Side::Baseline)
                 .or_else(|| call(Side::Candidate))
                 .map_or_else(String::new, |(side, call)| {
-                    analysis.diff().plain_name(side, call).into_owned()
+                    analysis.diff().plain_name(side, call).to_owned()
                 })
         }
     }

@@ -2,6 +2,7 @@
 
 use super::figures::{one_line, percent};
 use crate::analysis::{Analysis, Cause, Reason, WallBasis, WallTotals};
+use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -66,8 +67,10 @@ pub struct CauseLine {
     pub place: String,
     /// What shows it.
     pub evidence: String,
-    /// Whether it takes time, and does not save it.
-    pub is_worse: bool,
+    /// Candidate − baseline per step.
+    pub time: Nanos,
+    /// The first node of the merged tree that has it; `None` where it is nowhere in particular.
+    pub node: Option<MergedId>,
 }
 
 /// The causes that a person should read, and what is left: `and 12 smaller, together +0.1 ms`.
@@ -100,7 +103,8 @@ fn line(figures: Figures, cause: &Cause) -> CauseLine {
         reason: cause.reason.label(),
         place: one_line(&place).into_owned() + outside,
         evidence: one_line(&cause.evidence).into_owned(),
-        is_worse: cause.difference > Nanos::ZERO,
+        time: cause.difference,
+        node: cause.node,
     }
 }
 

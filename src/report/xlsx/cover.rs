@@ -1,10 +1,9 @@
-//! The first sheet of the workbook: the verdict, the totals, what each sheet holds, the notes.
+//! The first sheet of the workbook: what happened and why, the totals, what each sheet holds, the notes.
 
 use super::sheet::Sheet;
 use crate::analysis::Analysis;
 use crate::report::summary::{SideSummary, Summary, summarise};
-use crate::report::text::sentence;
-use crate::report::text::{one_line, shorten};
+use crate::report::text::{answer, answer_remarks, cause_lines, one_line, sentence, shorten};
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 type Pick = fn(&SideSummary) -> f64;
@@ -28,8 +27,7 @@ pub(super) fn write(
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.heading(&[&sentence(analysis)])?;
-    cover.row += 1;
+    cover.answer(analysis)?;
     cover.totals(&summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;
@@ -58,6 +56,32 @@ impl Cover<'_> {
             let text = shorten(&one_line(cell), 2_000).into_owned();
             self.sheet.write_string(self.row, column as u16, text)?;
         }
+        self.row += 1;
+        Ok(())
+    }
+
+    /// What happened end to end and why, then the time of the GPU.
+    fn answer(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+        self.heading(&[&answer(analysis)])?;
+        for remark in answer_remarks(analysis) {
+            self.line(&[&remark])?;
+        }
+        self.row += 1;
+        let (causes, rest) = cause_lines(analysis);
+        if !causes.is_empty() {
+            self.heading(&["cause", "what shows it", "reason", "difference per step, ms"])?;
+        }
+        let number = Format::new().set_num_format("+#,##0.000;-#,##0.000;0.000");
+        for cause in &causes {
+            let row = self.row;
+            self.line(&[&cause.place, &cause.evidence, cause.reason])?;
+            self.sheet.write_number_with_format(row, 3, cause.time.as_millis(), &number)?;
+        }
+        if let Some(rest) = rest {
+            self.line(&[&rest])?;
+        }
+        self.row += 1;
+        self.line(&[&sentence(analysis)])?;
         self.row += 1;
         Ok(())
     }

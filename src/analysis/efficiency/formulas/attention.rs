@@ -6,8 +6,9 @@
 //! bottom right. The softmax is left out, as everywhere. Grouped heads need nothing special: the
 //! products are those of the query's heads, the bytes those of the keys that there are.
 
-use super::super::demand::{Demand, Lengths, read, sum, written};
+use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
+use crate::program::Lengths;
 use serde::Deserialize;
 
 /// In which order the dimensions of a tensor stand.

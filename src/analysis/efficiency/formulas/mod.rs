@@ -16,9 +16,10 @@ mod stream;
 mod tests;
 mod triton;
 
-use super::demand::{Demand, Lengths};
+use super::demand::Demand;
 use super::dtype::Dtype;
 use super::inputs::Inputs;
+use crate::program::Lengths;
 use serde::Deserialize;
 
 /// How much of the work below an op a model accounts for: an op whose work is done by an op below

@@ -1,10 +1,11 @@
 //! The built-in models, against counts by hand.
 
 use super::Op;
-use crate::analysis::efficiency::demand::{Demand, Lengths, Unit};
+use crate::analysis::efficiency::demand::{Demand, Unit};
 use crate::analysis::efficiency::dtype::{Dtype, Precision};
 use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
+use crate::program::Lengths;
 
 /// The demand of an op; types and strides may be left out at the end.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {

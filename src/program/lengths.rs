@@ -6,17 +6,29 @@
 //! ```
 //! Shapes tell how many tokens are computed, but not how many each of them looks at.
 
-use super::demand::Lengths;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
+
+/// Sums over the requests of one forward pass, prompts and generation apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Query tokens of prompts, and of generation.
+    pub queries: [u64; 2],
+    /// Tokens that are attended to: the query and what came before it.
+    pub keys: [u64; 2],
+    /// Squares of the query tokens.
+    pub queries_squared: [u64; 2],
+    /// Products of query and key tokens.
+    pub products: [u64; 2],
+}
 
 /// The annotations of a trace that tell lengths, by thread and start.
 #[derive(Debug, Default)]
-pub(super) struct LengthsOf {
+pub(crate) struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
 }
 
 impl LengthsOf {
-    pub(super) fn new(trace: &Trace) -> LengthsOf {
+    pub(crate) fn new(trace: &Trace) -> LengthsOf {
         let annotations =
             trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);
         let mut spans: Vec<_> = annotations
@@ -30,7 +42,7 @@ impl LengthsOf {
     }
 
     /// The lengths of the forward pass in which a host call was made.
-    pub(super) fn at(&self, trace: &Trace, call: EventId) -> Option<Lengths> {
+    pub(crate) fn at(&self, trace: &Trace, call: EventId) -> Option<Lengths> {
         let (thread, time) = (trace.thread_of(call), trace.start(call));
         let before = self.spans.partition_point(|&(at, start, ..)| (at, start) <= (thread, time));
         let &(at, _, end, lengths) = self.spans.get(before.checked_sub(1)?)?;

@@ -1,0 +1,520 @@
+//! Two traces, compared: every table, both trees, the answer, the report.
+
+use crate::errors::{raise, usage};
+use crate::explanation::Explanation;
+use crate::node::Node;
+use crate::options::Options;
+use crate::source::Source;
+use crate::table::Table;
+use crate::trace::{Trace, Tree};
+use crate::work::{self, Watch};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use tracetree::analysis::{LoweringSide, Totals};
+use tracetree::cli::summary_text;
+use tracetree::diff::MergedNode;
+use tracetree::report::{
+    Emit, ReportOptions, answer, answer_remarks, cause_lines, evidence, node_name, summarise,
+    verdict, write_merged_tree, write_summary,
+};
+use tracetree::tables::TableKind;
+use tracetree::trace::Nanos;
+use tracetree::tree::CallId;
+use tracetree::{Cancel, Error, ErrorKind, Side, Uid};
+
+/// Two traces, compared. It owns all that it needs: files, profilers and buffers that it was made from
+/// may be gone. `tracetree.diff` makes it.
+///
+/// Every table is an attribute. `print` shows what the command line prints, a notebook shows a card.
+///
+/// >>> import tracetree
+/// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+/// ...                    "examples/traces/resnet.cuda.json.gz")
+/// >>> d.answer.split(":")[0]
+/// 'step 5.336 → 5.024 ms (−5.8 %)'
+/// >>> len(d.rows)
+/// 469
+#[pyclass(frozen, module = "tracetree")]
+pub(crate) struct Comparison {
+    comparison: tracetree::Comparison,
+    /// The folder of the last report that has a page.
+    page: Mutex<Option<PathBuf>>,
+}
+
+/// Compares two traces.
+#[pyfunction]
+pub(crate) fn compare(
+    py: Python<'_>,
+    baseline: Source<'_>,
+    candidate: Source<'_>,
+    options: &Bound<'_, PyAny>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Comparison> {
+    let options: Options = options.extract()?;
+    let options = options.of_comparison(py)?;
+    let tells = progress.is_some();
+    let watch = Watch { progress, cancel: Cancel::new() };
+    let options = options.cancel(watch.cancel.clone());
+    let (baseline, candidate) = (baseline.into_input(), candidate.into_input());
+    // A thread for each trace.
+    let compared = work::run(py, 2, &watch, move |teller| {
+        let options = match tells {
+            true => options.watch(move |stage| teller.tell(stage)),
+            false => options,
+        };
+        tracetree::Comparison::open(baseline, candidate, &options)
+    })?;
+    let comparison = compared.map_err(|error| raise(py, &error))?;
+    Ok(Comparison { comparison, page: Mutex::new(None) })
+}
+
+/// The name of a table in Python: that of its file without what all such files share.
+fn name_of(kind: TableKind) -> &'static str {
+    match kind {
+        TableKind::Rows => "rows",
+        TableKind::UniqueArgs => "unique_args",
+        TableKind::Names => "names",
+        TableKind::KernelEvents => "kernels",
+        TableKind::Kernels => "kernel_summary",
+        other => other.name(),
+    }
+}
+
+impl Comparison {
+    fn of_kind(&self, kind: TableKind) -> Table {
+        Table::new(name_of(kind), kind.of(self.comparison.analysis()))
+    }
+
+    fn call(&self, py: Python<'_>, side: Side, uid: i64) -> PyResult<CallId> {
+        let tree = self.comparison.tree(side);
+        let event = u32::try_from(uid).ok().and_then(|uid| tree.trace().event_at(Uid(uid)));
+        event.and_then(|event| tree.call_of(event)).ok_or_else(|| {
+            let message = format!(
+                "event {uid} of the {} is no host call and no GPU event that is compared",
+                crate::node::side_name(side)
+            );
+            let error = Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
+                "uids are positions in traceEvents; see uid_baseline and uid_candidate in .rows",
+            );
+            raise(py, &error)
+        })
+    }
+}
+
+fn side_of(name: &str) -> PyResult<Side> {
+    match name {
+        "baseline" | "trace1" => Ok(Side::Baseline),
+        "candidate" | "trace2" => Ok(Side::Candidate),
+        _ => Err(PyValueError::new_err(format!(
+            "there is no side `{name}`: it is \"baseline\" or \"candidate\""
+        ))),
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// Names of all tables.
+    #[getter]
+    fn table_names(&self) -> Vec<&'static str> {
+        TableKind::ALL.into_iter().map(name_of).collect()
+    }
+
+    /// The table of this name (`rows`), or of this file of the report (`diff_stats.csv`).
+    ///
+    /// Raises `KeyError`, with the nearest name, where there is none.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        let is_named = |kind: &TableKind| {
+            name_of(*kind) == name || name.strip_suffix(".csv") == Some(kind.name())
+        };
+        match TableKind::ALL.iter().find(|kind| is_named(kind)) {
+            Some(&kind) => Ok(self.of_kind(kind)),
+            None => {
+                let text = py
+                    .import("tracetree._names")?
+                    .call_method1("unknown", ("table", name, self.table_names()))?;
+                Err(PyKeyError::new_err(text.extract::<String>()?))
+            }
+        }
+    }
+
+    /// The account: a row for each op at its lowest common node (`diff_stats.csv`).
+    #[getter]
+    fn rows(&self) -> Table {
+        self.of_kind(TableKind::Rows)
+    }
+
+    /// The rows by name and arguments (`diff_stats_unique_args_summary.csv`).
+    #[getter]
+    fn unique_args(&self) -> Table {
+        self.of_kind(TableKind::UniqueArgs)
+    }
+
+    /// The rows by name, times in ms (`diff_stats_names_summary.csv`).
+    #[getter]
+    fn names(&self) -> Table {
+        self.of_kind(TableKind::Names)
+    }
+
+    /// Every kernel, copy and memset of both traces (`diff_stats_kernels.csv`).
+    #[getter]
+    fn kernels(&self) -> Table {
+        self.of_kind(TableKind::KernelEvents)
+    }
+
+    /// Kernels by name, kind of work and op (`kernels.csv`).
+    #[getter]
+    fn kernel_summary(&self) -> Table {
+        self.of_kind(TableKind::Kernels)
+    }
+
+    /// Kernels that both sides run under paired ops (`same_kernels.csv`).
+    #[getter]
+    fn same_kernels(&self) -> Table {
+        self.of_kind(TableKind::SameKernels)
+    }
+
+    /// Kinds of work in each phase (`categories.csv`).
+    #[getter]
+    fn categories(&self) -> Table {
+        self.of_kind(TableKind::Categories)
+    }
+
+    /// Places where the sides run different numbers of kernels (`fusion.csv`).
+    #[getter]
+    fn fusion(&self) -> Table {
+        self.of_kind(TableKind::Fusion)
+    }
+
+    /// Ops by the time that could be saved (`efficiency.csv`).
+    #[getter]
+    fn efficiency(&self) -> Table {
+        self.of_kind(TableKind::Efficiency)
+    }
+
+    /// Every event and its partner in the other trace (`uid_map.csv`).
+    #[getter]
+    fn uid_map(&self) -> Table {
+        self.of_kind(TableKind::UidMap)
+    }
+
+    /// The steps of both traces, paired by position (`steps.csv`).
+    #[getter]
+    fn steps(&self) -> Table {
+        self.of_kind(TableKind::Steps)
+    }
+
+    /// The phases of both traces (`phases.csv`).
+    #[getter]
+    fn phases(&self) -> Table {
+        self.of_kind(TableKind::Phases)
+    }
+
+    /// Layers in each phase (`layers.csv`).
+    #[getter]
+    fn layers(&self) -> Table {
+        self.of_kind(TableKind::Layers)
+    }
+
+    /// The ops of an average layer (`layer_ops.csv`).
+    #[getter]
+    fn layer_ops(&self) -> Table {
+        self.of_kind(TableKind::LayerOps)
+    }
+
+    /// Places of the program with the verdict on each (`verdicts.csv`).
+    #[getter]
+    fn verdicts(&self) -> Table {
+        self.of_kind(TableKind::Verdicts)
+    }
+
+    /// Why the wall time differs: causes that add up, the largest first (`causes.csv`).
+    #[getter]
+    fn causes(&self) -> Table {
+        self.of_kind(TableKind::Causes)
+    }
+
+    /// The time in which no device ran anything, by who had it (`idle.csv`).
+    #[getter]
+    fn idle(&self) -> Table {
+        self.of_kind(TableKind::Idle)
+    }
+
+    /// The baseline's trace: the part of it that is compared.
+    #[getter]
+    fn baseline(&self) -> Trace {
+        Trace::of_tree(self.comparison.tree(Side::Baseline))
+    }
+
+    /// The candidate's trace: the part of it that is compared.
+    #[getter]
+    fn candidate(&self) -> Trace {
+        Trace::of_tree(self.comparison.tree(Side::Candidate))
+    }
+
+    /// The call tree of one side.
+    fn tree(&self, side: &str) -> PyResult<Tree> {
+        Ok(Tree::new(self.comparison.tree(side_of(side)?).clone()))
+    }
+
+    /// What happened end to end, in one sentence.
+    #[getter]
+    fn answer(&self, py: Python<'_>) -> String {
+        py.detach(|| answer(self.comparison.analysis()))
+    }
+
+    /// The uid of the event in the other trace that corresponds to `uid` of `side`; `None` where it has
+    /// no partner.
+    ///
+    /// >>> import tracetree
+    /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+    /// ...                    "examples/traces/resnet.cuda.json.gz")
+    /// >>> d.corresponding_uid("baseline", 38)
+    /// 35
+    /// >>> d.corresponding_uid("candidate", 35)
+    /// 38
+    fn corresponding_uid(&self, side: &str, uid: i64) -> PyResult<Option<u32>> {
+        let (side, uid) = (side_of(side)?, u32::try_from(uid).ok());
+        let partner = uid.and_then(|uid| self.comparison.diff().corresponding_uid(side, Uid(uid)));
+        Ok(partner.map(|uid| uid.0))
+    }
+
+    /// The call of the event at position `uid` in `traceEvents` of `side`, with its partner.
+    ///
+    /// Raises `UsageError` where there is none, or the event takes no part in the comparison.
+    #[pyo3(signature = (uid, side="baseline"))]
+    fn node(&self, py: Python<'_>, uid: i64, side: &str) -> PyResult<Node> {
+        let side = side_of(side)?;
+        let call = self.call(py, side, uid)?;
+        Ok(Node::of_comparison(self.comparison.analysis(), side, call))
+    }
+
+    /// What the op of this name became on each side: its ops and kernels with counts and times in µs.
+    ///
+    /// Raises `KeyError`, with the nearest name, where no row has it.
+    ///
+    /// >>> import tracetree
+    /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+    /// ...                    "examples/traces/resnet.cuda.json.gz")
+    /// >>> [op["name"] for op in d.lowering("aten::_convolution")["candidate"]["ops"]]
+    /// ['aten::cudnn_convolution']
+    fn lowering<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyDict>> {
+        let lowerings = py.detach(|| self.comparison.analysis().lowerings());
+        let Some(lowering) = lowerings.get(name) else {
+            let names: Vec<&str> = lowerings.keys().map(String::as_str).collect();
+            let text =
+                py.import("tracetree._names")?.call_method1("unknown", ("op", name, names))?;
+            return Err(PyKeyError::new_err(text.extract::<String>()?));
+        };
+        let all = PyDict::new(py);
+        all.set_item("name", name)?;
+        all.set_item("row_count", lowering.row_count)?;
+        all.set_item("baseline", lowered(py, &lowering.sides.baseline)?)?;
+        all.set_item("candidate", lowered(py, &lowering.sides.candidate)?)?;
+        Ok(all)
+    }
+
+    /// Why the event at position `baseline` (or `candidate`) has the partner that it has.
+    ///
+    /// Raises `TypeError` unless one of the two is given, `UsageError` where there is no such call.
+    #[pyo3(signature = (*, baseline=None, candidate=None))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        baseline: Option<i64>,
+        candidate: Option<i64>,
+    ) -> PyResult<Explanation> {
+        let (side, uid) = match (baseline, candidate) {
+            (Some(uid), None) => (Side::Baseline, uid),
+            (None, Some(uid)) => (Side::Candidate, uid),
+            _ => {
+                let message = "explain() takes one of baseline=uid and candidate=uid";
+                return Err(pyo3::exceptions::PyTypeError::new_err(message));
+            }
+        };
+        let call = self.call(py, side, uid)?;
+        let explanation = py.detach(|| self.comparison.diff().explain(side, call));
+        Ok(Explanation::new(&self.comparison, explanation))
+    }
+
+    /// Writes the report folder: every table as CSV, the merged tree, `summary.json`, and the formats
+    /// that `emit` names (`html`, `md`, `xlsx`, `svg`, `perfetto`, or `all`; by default `html` and
+    /// `md`). Returns the files.
+    ///
+    /// Raises `OSError` where the folder cannot be written, `UsageError` where it is a file or a
+    /// format is not known.
+    #[pyo3(signature = (folder, emit=None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        emit: Option<Emits>,
+    ) -> PyResult<Vec<PathBuf>> {
+        let mut options = ReportOptions::default();
+        if let Some(emit) = emit {
+            options.emits = emit.formats(py)?;
+        }
+        let has_page = options.emits.iter().any(|emit| emit.label() == "html");
+        let (comparison, target) = (self.comparison.clone(), folder.clone());
+        let unfinished = options.unfinished.clone();
+        let watch = Watch { progress: None, cancel: Cancel::new() };
+        let written = work::run(py, work::all_cores(), &watch, move |_| {
+            comparison.report(options).write(target)
+        });
+        // Nothing half-written is left where the caller was interrupted.
+        let written = written.inspect_err(|_| unfinished.remove())?;
+        let names = written.map_err(|error| raise(py, &error))?;
+        if has_page {
+            *self.page.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(folder.join("report.html"));
+        }
+        Ok(names.iter().map(|name| folder.join(name)).collect())
+    }
+
+    /// The result as a dictionary: what `summary.json` holds, and `tracetree diff --format json` prints.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let json = py.detach(|| {
+            let mut json = Vec::new();
+            write_summary(&summarise(self.comparison.analysis()), &mut json).map(|()| json)
+        });
+        py.import("json")?.call_method1("loads", (json?,))
+    }
+
+    /// Both call trees in one, as text: line `n` is the node with id `n - 1`.
+    fn merged_tree(&self, py: Python<'_>) -> PyResult<String> {
+        let text = py.detach(|| {
+            let mut text = Vec::new();
+            write_merged_tree(self.comparison.analysis(), &mut text).map(|()| text)
+        });
+        Ok(String::from_utf8_lossy(&text?).into_owned())
+    }
+
+    /// The nodes of the merged tree, by id: name, uid of each side, and the id of the node above.
+    fn _merged_nodes(&self) -> Vec<(String, Option<u32>, Option<u32>, Option<usize>, bool, bool)> {
+        let (analysis, merged) = (self.comparison.analysis(), self.comparison.diff().merged());
+        let uid = |side: Side, node: MergedNode| {
+            let tree = self.comparison.tree(side);
+            tree.event(node.call(side)?).map(|event| tree.trace().uid(event).0)
+        };
+        let node = |(id, node): (_, MergedNode)| {
+            (
+                node_name(analysis, node).into_owned(),
+                uid(Side::Baseline, node),
+                uid(Side::Candidate, node),
+                merged.parent(id).map(|above| above.index()),
+                node.call(Side::Baseline).is_some(),
+                node.call(Side::Candidate).is_some(),
+            )
+        };
+        merged.nodes().map(node).collect()
+    }
+
+    /// The terminal summary, for a screen of `width` columns with the `top` largest differences.
+    #[pyo3(signature = (top=10, width=100))]
+    fn text(&self, py: Python<'_>, top: usize, width: usize) -> String {
+        py.detach(|| summary_text(&self.comparison, top, width)).trim_end().to_owned()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        self.text(py, 10, 100)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._card")?.call_method1("comparison", (slf,))
+    }
+
+    /// What the card of a notebook says.
+    fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let analysis = self.comparison.analysis();
+        let (summary, (causes, rest)) = py.detach(|| (summarise(analysis), cause_lines(analysis)));
+        let card = PyDict::new(py);
+        card.set_item("answer", answer(analysis))?;
+        card.set_item("remarks", answer_remarks(analysis))?;
+        card.set_item("evidence", evidence(&summary.verdict))?;
+        card.set_item("verdict", verdict(analysis))?;
+        card.set_item("measure", summary.measure)?;
+        card.set_item("points", summary.points_of_difference)?;
+        card.set_item("exact", summary.account_is_exact)?;
+        let lines = causes.into_iter().map(|cause| {
+            let is_worse = cause.time > Nanos::ZERO;
+            (cause.difference, cause.reason, cause.place, cause.evidence, is_worse)
+        });
+        card.set_item("causes", lines.collect::<Vec<_>>())?;
+        card.set_item("rest", rest)?;
+        let sides = PyList::empty(py);
+        for (side, about) in Side::BOTH.into_iter().zip([&summary.trace1, &summary.trace2]) {
+            let totals = &analysis.account().totals[side];
+            sides.append(side_card(py, about, totals)?)?;
+        }
+        card.set_item("sides", sides)?;
+        let page = self.page.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        card.set_item("page", page)?;
+        Ok(card)
+    }
+}
+
+fn side_card<'py>(
+    py: Python<'py>,
+    about: &tracetree::report::SideSummary,
+    totals: &Totals,
+) -> PyResult<Bound<'py, PyDict>> {
+    let card = PyDict::new(py);
+    card.set_item("name", &about.name)?;
+    card.set_item("path", &about.path)?;
+    card.set_item("device", about.devices.first())?;
+    card.set_item("events", totals.events)?;
+    let parts = [totals.paired, totals.one_sided, totals.unlinked, totals.time];
+    card.set_item("account_ms", parts.map(Nanos::as_millis))?;
+    Ok(card)
+}
+
+fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyDict>> {
+    let named = |names: &std::collections::BTreeMap<String, (u64, Nanos)>| {
+        let entries = names.iter().map(|(name, (count, time))| {
+            let entry = PyDict::new(py);
+            entry.set_item("name", name)?;
+            entry.set_item("count", count)?;
+            entry.set_item("time_us", time.as_micros())?;
+            Ok(entry)
+        });
+        entries.collect::<PyResult<Vec<_>>>()
+    };
+    let all = PyDict::new(py);
+    all.set_item("kernel_time_us", side.time.as_micros())?;
+    all.set_item("ops", named(&side.ops)?)?;
+    all.set_item("kernels", named(&side.kernels)?)?;
+    Ok(all)
+}
+
+/// The formats that a report shall have.
+#[derive(FromPyObject)]
+enum Emits {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Emits {
+    fn formats(self, py: Python<'_>) -> PyResult<Vec<Emit>> {
+        let names = match self {
+            Emits::One(name) => vec![name],
+            Emits::Several(names) => names,
+        };
+        let mut formats = Vec::new();
+        for name in names {
+            match name.as_str() {
+                "all" => formats.extend_from_slice(Emit::ALL),
+                "none" => {}
+                name => formats.push(name.parse().map_err(|_| unknown_format(py, name))?),
+            }
+        }
+        Ok(formats)
+    }
+}
+
+fn unknown_format(py: Python<'_>, name: &str) -> PyErr {
+    let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
+    let message = format!("is no format of the report; known are {}, all", known.join(", "));
+    usage(py, name, message)
+}

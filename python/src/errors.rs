@@ -1,0 +1,50 @@
+//! [`tracetree::Error`] → a Python exception with the file, the place and the remedy.
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::error::Error as _;
+use tracetree::{Error, ErrorKind};
+
+/// The exception for an error: an `OSError` of the right kind where the system refused something, else a
+/// `TraceError`.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    match system_code(error) {
+        // Python makes a FileNotFoundError, a PermissionError, … of it.
+        Some(code) => {
+            let message = error.message().replace(&format!(" (os error {code})"), "");
+            PyOSError::new_err((code, message, error.path().to_string_lossy().into_owned()))
+        }
+        None => trace_error(py, error).unwrap_or_else(|error| error),
+    }
+}
+
+/// The number that the system gave.
+fn system_code(error: &Error) -> Option<i32> {
+    let source = error.source()?.downcast_ref::<std::io::Error>()?;
+    source.raw_os_error()
+}
+
+fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let (class, kind) = match error.kind() {
+        ErrorKind::Usage => ("UsageError", "usage"),
+        ErrorKind::Io => ("TraceError", "io"),
+        ErrorKind::Malformed => ("TraceError", "malformed"),
+        ErrorKind::NotATrace => ("TraceError", "not_a_trace"),
+        ErrorKind::LimitExceeded => ("TraceError", "limit_exceeded"),
+        ErrorKind::Cancelled => ("TraceError", "cancelled"),
+        _ => ("TraceError", ""),
+    };
+    let class = py.import("tracetree._errors")?.getattr(class)?;
+    let about = PyDict::new(py);
+    about.set_item("kind", kind)?;
+    about.set_item("path", error.path().to_string_lossy())?;
+    about.set_item("offset", error.place().map(|place| place.offset))?;
+    about.set_item("event", error.place().and_then(|place| place.event))?;
+    Ok(PyErr::from_value(class.call((error.to_string(),), Some(&about))?))
+}
+
+/// The exception for a request that cannot be met.
+pub(crate) fn usage(py: Python<'_>, what: impl AsRef<str>, message: String) -> PyErr {
+    raise(py, &Error::new(ErrorKind::Usage, what.as_ref(), message))
+}

@@ -1,0 +1,89 @@
+//! Why a call has the partner that it has.
+
+use crate::node::Node;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use tracetree::cli::explanation_text;
+use tracetree::diff::{self, PairEvidence};
+use tracetree::{Analysis, Comparison};
+
+/// Why a call has the partner that it has, with the other calls that it could have had. Prints as
+/// `tracetree explain` does.
+#[pyclass(frozen, module = "tracetree")]
+pub(crate) struct Explanation {
+    comparison: Comparison,
+    explanation: diff::Explanation,
+}
+
+impl Explanation {
+    pub(crate) fn new(comparison: &Comparison, explanation: diff::Explanation) -> Explanation {
+        Explanation { comparison: comparison.clone(), explanation }
+    }
+
+    fn analysis(&self) -> &Arc<Analysis> {
+        self.comparison.analysis()
+    }
+
+    fn other(&self, evidence: &PairEvidence) -> Node {
+        Node::of_comparison(self.analysis(), self.explanation.side.other(), evidence.call)
+    }
+}
+
+#[pymethods]
+impl Explanation {
+    /// The call that is explained.
+    #[getter]
+    fn node(&self) -> Node {
+        Node::of_comparison(self.analysis(), self.explanation.side, self.explanation.call)
+    }
+
+    /// Its partner; `None` without one.
+    #[getter]
+    fn partner(&self) -> Option<Node> {
+        self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
+    }
+
+    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`.
+    #[getter]
+    fn relation(&self) -> &'static str {
+        self.explanation.relation.label()
+    }
+
+    /// What speaks for the partner, as a dictionary; `None` without one.
+    #[getter]
+    fn evidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
+    }
+
+    /// The best other calls in the same place, best first: `(node, why it is not the partner)`.
+    #[getter]
+    fn others(&self) -> Vec<(Node, String)> {
+        let others = self.explanation.others.iter();
+        others.map(|found| (self.other(found), self.explanation.why_not(found))).collect()
+    }
+
+    fn __str__(&self) -> String {
+        explanation_text(&self.comparison, &self.explanation).trim_end().to_owned()
+    }
+
+    fn __repr__(&self) -> String {
+        self.__str__()
+    }
+}
+
+fn evidence<'py>(py: Python<'py>, found: &PairEvidence) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    all.set_item("same_key", found.same_key)?;
+    all.set_item("same_name", found.same_name)?;
+    all.set_item("same_arguments", found.same_arguments)?;
+    all.set_item("same_subtree", found.same_subtree)?;
+    all.set_item("same_shape", found.same_shape)?;
+    all.set_item("shared", found.shared)?;
+    all.set_item("of", found.of)?;
+    all.set_item("distance", found.distance)?;
+    let words: Vec<(&str, f64)> =
+        found.words.iter().map(|shared| (shared.word.as_str(), shared.weight)).collect();
+    all.set_item("words", words)?;
+    Ok(all)
+}

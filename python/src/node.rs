@@ -1,0 +1,207 @@
+//! One call of a tree, with what stands around it, and its partner where two trees are compared.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use tracetree::trace::Argument;
+use tracetree::tree::{CallId, CallKind, ModuleName};
+use tracetree::{Analysis, CallTree, Side};
+
+/// A call: a thread, a Python frame, an op, a launch or a GPU event.
+///
+/// >>> import tracetree
+/// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+/// ...                    "examples/traces/resnet.cuda.json.gz")
+/// >>> node = d.node(uid=38)
+/// >>> node.name, node.kind, node.partner.uid
+/// ('aten::_convolution', 'op', 35)
+/// >>> [child.name for child in node.children]
+/// ['aten::miopen_convolution']
+/// >>> [child.name for child in node.partner.children]
+/// ['aten::cudnn_convolution', 'aten::reshape', 'aten::add_']
+#[pyclass(frozen, eq, hash, module = "tracetree")]
+pub(crate) struct Node {
+    tree: Arc<CallTree>,
+    call: CallId,
+    /// The comparison that it is looked at in, and its side there.
+    within: Option<(Arc<Analysis>, Side)>,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        self.call == other.call && Arc::ptr_eq(&self.tree, &other.tree)
+    }
+}
+
+impl Hash for Node {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.call, Arc::as_ptr(&self.tree)).hash(state);
+    }
+}
+
+impl Node {
+    /// A call of one tree.
+    pub(crate) fn of_tree(tree: &Arc<CallTree>, call: CallId) -> Node {
+        Node { tree: tree.clone(), call, within: None }
+    }
+
+    /// A call of one side of a comparison.
+    pub(crate) fn of_comparison(analysis: &Arc<Analysis>, side: Side, call: CallId) -> Node {
+        let within = Some((analysis.clone(), side));
+        Node { tree: analysis.tree(side).clone(), call, within }
+    }
+
+    fn with(&self, call: CallId) -> Node {
+        Node { tree: self.tree.clone(), call, within: self.within.clone() }
+    }
+}
+
+/// As Python calls a side.
+pub(crate) fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Baseline => "baseline",
+        Side::Candidate => "candidate",
+    }
+}
+
+#[pymethods]
+impl Node {
+    /// Position of its event in `traceEvents`, from 0; `None` for roots, which are no events.
+    #[getter]
+    fn uid(&self) -> Option<u32> {
+        self.tree.event(self.call).map(|event| self.tree.trace().uid(event).0)
+    }
+
+    /// Its name; of a thread, the recorded one.
+    #[getter]
+    fn name(&self) -> &str {
+        self.tree.name(self.call)
+    }
+
+    /// `thread`, `unlinked`, `frame`, `op`, `runtime` or `gpu`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.tree.kind(self.call) {
+            CallKind::Thread => "thread",
+            CallKind::Unlinked => "unlinked",
+            CallKind::Frame => "frame",
+            CallKind::Op => "op",
+            CallKind::Runtime => "runtime",
+            CallKind::Gpu => "gpu",
+        }
+    }
+
+    /// When it started, in µs, on the clock of its trace; `None` for roots.
+    #[getter]
+    fn start_us(&self) -> Option<f64> {
+        self.tree.event(self.call).map(|event| self.tree.trace().start(event).as_micros())
+    }
+
+    /// How long it took, in µs; 0 for roots.
+    #[getter]
+    fn duration_us(&self) -> f64 {
+        self.tree.duration(self.call).as_micros()
+    }
+
+    /// Time of the GPU events at or below it, in µs: the sum of their durations.
+    #[getter]
+    fn kernel_time_us(&self) -> f64 {
+        let gpu = self.tree.subtree(self.call).filter(|&c| self.tree.kind(c) == CallKind::Gpu);
+        gpu.map(|call| self.tree.duration(call)).sum::<tracetree::trace::Nanos>().as_micros()
+    }
+
+    /// The call above; `None` for roots.
+    #[getter]
+    fn parent(&self) -> Option<Node> {
+        self.tree.parent(self.call).map(|call| self.with(call))
+    }
+
+    /// The calls directly below, by start.
+    #[getter]
+    fn children(&self) -> Vec<Node> {
+        self.tree.children(self.call).map(|call| self.with(call)).collect()
+    }
+
+    /// The calls above, outermost first.
+    #[getter]
+    fn ancestors(&self) -> Vec<Node> {
+        let mut above: Vec<Node> =
+            self.tree.ancestors(self.call).map(|call| self.with(call)).collect();
+        above.reverse();
+        above
+    }
+
+    /// The GPU events at or below it.
+    #[getter]
+    fn kernels(&self) -> Vec<Node> {
+        let below = self.tree.subtree(self.call);
+        let gpu = below.filter(|&call| self.tree.kind(call) == CallKind::Gpu);
+        gpu.map(|call| self.with(call)).collect()
+    }
+
+    /// Name of the innermost `nn.Module` around it, with its instance number; `None` without one.
+    #[getter]
+    fn module(&self) -> Option<&str> {
+        let module = self.tree.module(self.call)?;
+        Some(ModuleName::instance_or_name(self.tree.name(module)))
+    }
+
+    /// Names of the calls above it, outermost first: the call stack.
+    #[getter]
+    fn stack(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.tree.ancestors(self.call).map(|call| self.tree.name(call)).collect();
+        names.reverse();
+        names
+    }
+
+    /// The recorded arguments of an op, as the texts of the trace: `input_shape`, `input_type`,
+    /// `input_strides`, `concrete_inputs`. Empty where none was recorded.
+    #[getter]
+    fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        let Some(arguments) = self.tree.arguments(self.call) else { return Ok(all) };
+        for which in Argument::ALL {
+            let name = match which {
+                Argument::Shape => "input_shape",
+                Argument::Concrete => "concrete_inputs",
+                Argument::Strides => "input_strides",
+                Argument::Type => "input_type",
+            };
+            match self.tree.trace().text(arguments.text(which)) {
+                "" => {}
+                text => all.set_item(name, text)?,
+            }
+        }
+        Ok(all)
+    }
+
+    /// `baseline` or `candidate`; `None` for a call of a tree that is not compared.
+    #[getter]
+    fn side(&self) -> Option<&'static str> {
+        self.within.as_ref().map(|(_, side)| side_name(*side))
+    }
+
+    /// The same call in the other trace; `None` where it has none, or the tree is not compared.
+    #[getter]
+    fn partner(&self) -> Option<Node> {
+        let (analysis, side) = self.within.as_ref()?;
+        let partner = analysis.diff().partner(*side, self.call)?;
+        Some(Node::of_comparison(analysis, side.other(), partner))
+    }
+
+    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` where the tree is not
+    /// compared.
+    #[getter]
+    fn relation(&self) -> Option<&'static str> {
+        let (analysis, side) = self.within.as_ref()?;
+        Some(analysis.diff().relation(*side, self.call).label())
+    }
+
+    fn __repr__(&self) -> String {
+        let uid = self.uid().map_or_else(String::new, |uid| format!(" uid={uid}"));
+        let side = self.side().map_or_else(String::new, |side| format!(" {side}"));
+        format!("<tracetree.Node{side}{uid} {} {:?}>", self.kind(), self.name())
+    }
+}

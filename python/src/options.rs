@@ -1,0 +1,93 @@
+//! The keyword arguments of `tracetree.diff` → the options of the library: those of the command line.
+
+use crate::errors::{raise, usage};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use tracetree::analysis::{AnalysisOptions, Categories, Models, Peaks, Thresholds};
+use tracetree::diff::{Aliases, DiffOptions};
+use tracetree::program::{Phase, RepeatDetection, Selection, StepRange};
+use tracetree::trace::{Nanos, ReadOptions};
+use tracetree::tree::{Frames, TreeOptions};
+use tracetree::{ComparisonOptions, Error};
+
+/// What the user chose, as a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    python: bool,
+    repeats: bool,
+    aliases: Option<PathBuf>,
+    phase: Option<String>,
+    baseline_steps: Option<String>,
+    candidate_steps: Option<String>,
+    categories: Option<PathBuf>,
+    efficiency: Option<PathBuf>,
+    peaks: Option<PathBuf>,
+    stacks: usize,
+    relative_threshold: f64,
+    absolute_threshold_us: Option<f64>,
+    names: Option<(String, String)>,
+    strict: bool,
+    max_unpacked: Option<u64>,
+}
+
+impl Options {
+    /// The options of the library. Reads the files that are named.
+    pub(crate) fn of_comparison(&self, py: Python<'_>) -> PyResult<ComparisonOptions> {
+        let frames = if self.python { Frames::Kept } else { Frames::LeftOut };
+        let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };
+        let failed = |error: Error| raise(py, &error);
+        let aliases = self.aliases.as_ref().map(Aliases::read).transpose().map_err(failed)?;
+        let diff = DiffOptions::default().repeats(repeats);
+        let diff = match aliases {
+            Some(aliases) => diff.aliases(aliases),
+            None => diff,
+        };
+        Ok(ComparisonOptions::default()
+            .read(reading(self.strict, self.max_unpacked))
+            .tree(TreeOptions::default().frames(frames))
+            .diff(diff)
+            .selection(
+                self.selection(py, self.baseline_steps.as_deref())?,
+                self.selection(py, self.candidate_steps.as_deref())?,
+            )
+            .analysis(self.analysis(py)?))
+    }
+
+    fn selection(&self, py: Python<'_>, steps: Option<&str>) -> PyResult<Selection> {
+        let phase = self.phase.as_ref().map(|name| {
+            Phase::from_label(name).ok_or_else(|| {
+                let known = Phase::ALL.map(Phase::label).join(", ");
+                usage(py, name, format!("there is no such phase; known are {known}"))
+            })
+        });
+        let steps = steps
+            .map(|steps| steps.parse::<StepRange>().map_err(|message| usage(py, steps, message)));
+        Ok(Selection { phase: phase.transpose()?, steps: steps.transpose()? })
+    }
+
+    fn analysis(&self, py: Python<'_>) -> PyResult<AnalysisOptions> {
+        let failed = |error: Error| raise(py, &error);
+        let absolute = self.absolute_threshold_us.map(|us| Nanos((us * 1e3).round() as i64));
+        let thresholds =
+            Thresholds { relative: self.relative_threshold, absolute, ..Thresholds::default() };
+        let mut options = AnalysisOptions::default().stacks(self.stacks).thresholds(thresholds);
+        options.models =
+            self.efficiency.as_ref().map(Models::extended).transpose().map_err(failed)?;
+        options.peaks = self.peaks.as_ref().map(Peaks::extended).transpose().map_err(failed)?;
+        if let Some((baseline, candidate)) = &self.names {
+            options = options.names(baseline, candidate);
+        }
+        Ok(match &self.categories {
+            Some(path) => options.categories(Categories::extended(path).map_err(failed)?),
+            None => options,
+        })
+    }
+}
+
+/// How a trace is read.
+pub(crate) fn reading(strict: bool, max_unpacked: Option<u64>) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    (options.strict, options.max_unpacked) = (strict, max_unpacked);
+    options
+}

@@ -1,0 +1,331 @@
+//! A table of a comparison, as Arrow, as CSV and as Python's own values.
+
+use arrow_array::RecordBatchReader;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+use std::io;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use tracetree::report::{ArrowTable, column_name, write_csv};
+use tracetree::tables::{self, Cell, ColumnType, RowSink};
+
+/// A table of a comparison.
+///
+/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream take it as it is. No
+/// package is needed for `to_pylist`, `column` and `to_csv`. Columns are told by `columns` and
+/// `schema`; what is undefined or not known is null. Times are in the unit that ends a column's name.
+///
+/// >>> import tracetree
+/// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+/// ...                    "examples/traces/resnet.cuda.json.gz")
+/// >>> d.names
+/// <tracetree.Table names: 23 rows x 6 columns>
+/// >>> d.names.column("name")[0]
+/// 'aten::convolution_backward'
+#[pyclass(frozen, module = "tracetree")]
+pub(crate) struct Table {
+    name: &'static str,
+    table: tables::Table,
+    arrow: OnceLock<ArrowTable>,
+}
+
+impl Table {
+    pub(crate) fn new(name: &'static str, table: tables::Table) -> Table {
+        Table { name, table, arrow: OnceLock::new() }
+    }
+
+    /// The table in memory; made once, while the interpreter goes on.
+    fn arrow(&self, py: Python<'_>) -> &ArrowTable {
+        match self.arrow.get() {
+            Some(arrow) => arrow,
+            None => py.detach(|| self.arrow.get_or_init(|| ArrowTable::new(&self.table))),
+        }
+    }
+
+    /// Position of a column.
+    fn position(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        let names = self.columns();
+        match names.iter().position(|known| known == name) {
+            Some(at) => Ok(at),
+            None => {
+                let text = py
+                    .import("tracetree._names")?
+                    .call_method1("unknown", ("column", name, names))?;
+                Err(PyKeyError::new_err(text.extract::<String>()?))
+            }
+        }
+    }
+
+    fn visit(&self, sink: &mut dyn RowSink) -> PyResult<()> {
+        self.table.visit(sink).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Name of the table: that of the attribute of a comparison.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Name of its file in the report folder.
+    #[getter]
+    fn csv_name(&self) -> String {
+        format!("{}.csv", self.table.name())
+    }
+
+    /// What a row stands for, and in which order the rows are.
+    #[getter]
+    fn description(&self) -> &'static str {
+        self.table.about()
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.table.columns().iter().map(column_name).collect()
+    }
+
+    /// The columns: a dictionary with `name`, `type`, `unit`, `description` and `csv_name` for each.
+    ///
+    /// Types are `text`, `word` (one of a few), `names` (a list of texts), `json`, `int`, `float` and
+    /// `bool`.
+    #[getter]
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let columns = self.table.columns().iter().map(|column| {
+            let about = PyDict::new(py);
+            about.set_item("name", column_name(column))?;
+            about.set_item("type", type_name(column.kind))?;
+            about.set_item("unit", column.unit)?;
+            about.set_item("description", column.meaning)?;
+            about.set_item("csv_name", &column.name)?;
+            Ok(about)
+        });
+        PyList::new(py, columns.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.arrow(py).row_count()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (rows, columns) = (self.__len__(py), self.table.columns().len());
+        format!("<tracetree.Table {}: {rows} rows x {columns} columns>", self.name)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._card")?.call_method1("table", (slf,))
+    }
+
+    /// The schema, for readers of the Arrow C data interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.arrow(py).reader().schema().as_ref())
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The rows, for readers of the Arrow C stream interface. They share the memory of this table. The
+    /// table has one schema; a requested one is left to the reader to cast to.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let stream = FFI_ArrowArrayStream::new(Box::new(self.arrow(py).reader()));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// The values of one column as a list; `None` where a value is undefined or not known.
+    ///
+    /// Raises `KeyError` for a name that the table does not have.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        let values = PyList::empty(py);
+        let mut one = OneColumn {
+            py,
+            wanted: self.position(py, name)?,
+            unit: "",
+            cell: 0,
+            values: &values,
+            failed: None,
+        };
+        one.unit = self.table.columns()[one.wanted].unit;
+        let visited = self.visit(&mut one);
+        one.failed.map_or(visited, Err)?;
+        Ok(values)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
+        self.column(py, name)
+    }
+
+    /// The rows as a list of dictionaries; at most `limit` of them where it is given.
+    #[pyo3(signature = (limit=None))]
+    fn to_pylist<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        let units = self.table.columns().iter().map(|column| column.unit).collect();
+        let left = limit.unwrap_or(usize::MAX);
+        if left == 0 {
+            return Ok(rows);
+        }
+        let mut dictionaries = Dictionaries {
+            py,
+            names: self.columns(),
+            units,
+            cell: 0,
+            row: PyDict::new(py),
+            rows: &rows,
+            left,
+            failed: None,
+        };
+        let visited = self.visit(&mut dictionaries);
+        match (dictionaries.failed, dictionaries.left) {
+            (Some(error), _) => Err(error),
+            // All rows that were wanted are there.
+            (None, 0) => Ok(rows),
+            (None, _) => visited.map(|()| rows),
+        }
+    }
+
+    /// The table as a pandas data frame: whole numbers as `Int64` with `<NA>`, words as categories.
+    ///
+    /// Raises `ImportError` without pandas. With pyarrow it is faster.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("to_pandas", (slf,))
+    }
+
+    /// The table as a polars data frame. Raises `ImportError` without polars.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("to_polars", (slf,))
+    }
+
+    /// The table as a `pyarrow.Table`. Raises `ImportError` without pyarrow.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("to_arrow", (slf,))
+    }
+
+    /// The table as CSV, with the columns of the report folder. Returns the text, or writes it to
+    /// `path` and returns `None`.
+    #[pyo3(signature = (path=None))]
+    fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
+        let text = py.detach(|| {
+            let mut text = Vec::new();
+            write_csv(&self.table, &mut text).map(|()| text)
+        });
+        let text = text.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let Some(path) = path else {
+            return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
+        };
+        match py.detach(|| std::fs::write(&path, &text)) {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                let message = "cannot write the table";
+                Err(PyOSError::new_err((error.raw_os_error(), message, path)))
+            }
+        }
+    }
+}
+
+fn type_name(kind: ColumnType) -> &'static str {
+    match kind {
+        ColumnType::Word => "word",
+        ColumnType::Names => "names",
+        ColumnType::Json => "json",
+        ColumnType::Whole | ColumnType::Uid => "int",
+        ColumnType::Time | ColumnType::Decimal(_) => "float",
+        ColumnType::Flag => "bool",
+        _ => "text",
+    }
+}
+
+/// The Python value of a cell: what the same cell is in Arrow.
+fn value<'py>(py: Python<'py>, cell: &Cell<'_>, unit: &str) -> PyResult<Bound<'py, PyAny>> {
+    let text = |text: &str| match text {
+        "" => Ok(py.None().into_bound(py)),
+        text => text.into_pyobject(py).map(Bound::into_any).map_err(PyErr::from),
+    };
+    Ok(match cell {
+        Cell::Text(words) => text(words)?,
+        Cell::Json(json) => text(json)?,
+        Cell::Names(names) => PyList::new(py, names)?.into_any(),
+        Cell::Whole(number) => number.into_pyobject(py)?.into_any(),
+        Cell::Time(time) if unit == "ms" => time.as_millis().into_pyobject(py)?.into_any(),
+        Cell::Time(time) => time.as_micros().into_pyobject(py)?.into_any(),
+        Cell::Decimal(number) => number.into_pyobject(py)?.into_any(),
+        Cell::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+        _ => py.None().into_bound(py),
+    })
+}
+
+/// Collects the values of one column.
+struct OneColumn<'a, 'py> {
+    py: Python<'py>,
+    wanted: usize,
+    unit: &'a str,
+    cell: usize,
+    values: &'a Bound<'py, PyList>,
+    failed: Option<PyErr>,
+}
+
+impl RowSink for OneColumn<'_, '_> {
+    fn cell(&mut self, cell: Cell<'_>) {
+        if self.cell == self.wanted && self.failed.is_none() {
+            let added =
+                value(self.py, &cell, self.unit).and_then(|value| self.values.append(value));
+            self.failed = added.err();
+        }
+        self.cell += 1;
+    }
+
+    fn end_row(&mut self) -> io::Result<()> {
+        self.cell = 0;
+        stop_if(self.failed.is_some())
+    }
+}
+
+/// Collects rows.
+struct Dictionaries<'a, 'py> {
+    py: Python<'py>,
+    names: Vec<String>,
+    units: Vec<&'static str>,
+    cell: usize,
+    row: Bound<'py, PyDict>,
+    rows: &'a Bound<'py, PyList>,
+    left: usize,
+    failed: Option<PyErr>,
+}
+
+impl RowSink for Dictionaries<'_, '_> {
+    fn cell(&mut self, cell: Cell<'_>) {
+        let added = value(self.py, &cell, self.units[self.cell])
+            .and_then(|value| self.row.set_item(&self.names[self.cell], value));
+        self.cell += 1;
+        if let Err(error) = added {
+            self.failed = Some(error);
+        }
+    }
+
+    fn end_row(&mut self) -> io::Result<()> {
+        let row = std::mem::replace(&mut self.row, PyDict::new(self.py));
+        if let Err(error) = self.rows.append(row) {
+            self.failed = Some(error);
+        }
+        self.cell = 0;
+        self.left -= 1;
+        stop_if(self.failed.is_some() || self.left == 0)
+    }
+}
+
+/// Ends a visit where no more rows are wanted.
+fn stop_if(enough: bool) -> io::Result<()> {
+    if enough { Err(io::Error::other("no more rows are wanted")) } else { Ok(()) }
+}

@@ -1,0 +1,218 @@
+//! One trace and its call tree, as Python objects that own what they stand on.
+
+use crate::errors::{raise, usage};
+use crate::node::Node;
+use crate::options::reading;
+use crate::source::Source;
+use crate::work::{self, Watch};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, OnceLock};
+use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
+use tracetree::program::TraceInfo;
+use tracetree::report::{DescribedTrace, write_info_json};
+use tracetree::trace::{ReadProgress, Uid};
+use tracetree::{CallTree, Cancel, Input, Side, Stage};
+
+/// How many ops that are far from their roofline are told.
+const FURTHEST: usize = 10;
+
+/// A trace that was read. `tracetree.open` makes it; `tracetree.diff` takes it.
+///
+/// >>> import tracetree
+/// >>> t = tracetree.open("examples/traces/resnet.rocm.json.gz")
+/// >>> t
+/// <tracetree.Trace examples/traces/resnet.rocm.json.gz: 7839 events>
+/// >>> t.info()["steps"]
+/// 3
+#[pyclass(frozen, module = "tracetree")]
+pub(crate) struct Trace {
+    trace: Arc<tracetree::Trace>,
+    tree: OnceLock<Arc<CallTree>>,
+}
+
+impl Trace {
+    pub(crate) fn new(trace: Arc<tracetree::Trace>) -> Trace {
+        Trace { trace, tree: OnceLock::new() }
+    }
+
+    /// The trace of a tree that is there already.
+    pub(crate) fn of_tree(tree: &Arc<CallTree>) -> Trace {
+        Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()) }
+    }
+
+    pub(crate) fn trace(&self) -> &Arc<tracetree::Trace> {
+        &self.trace
+    }
+
+    fn call_tree(&self, py: Python<'_>) -> &Arc<CallTree> {
+        let build = || Arc::new(CallTree::build(self.trace.clone()));
+        py.detach(|| self.tree.get_or_init(build))
+    }
+}
+
+/// Reads a trace.
+#[pyfunction]
+pub(crate) fn read(
+    py: Python<'_>,
+    source: Source<'_>,
+    strict: bool,
+    max_unpacked: Option<u64>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Trace> {
+    let tells = progress.is_some();
+    let watch = Watch { progress, cancel: Cancel::new() };
+    let options = reading(strict, max_unpacked).cancel(watch.cancel.clone());
+    let input = source.into_input();
+    let trace = work::run(py, 1, &watch, move |teller| {
+        let options = match tells {
+            true => options.progress(ReadProgress::new(move |bytes| {
+                teller.tell(Stage::Reading(Side::Baseline, bytes));
+            })),
+            false => options,
+        };
+        match input {
+            Input::File(path) => tracetree::Trace::open_with(path, &options).map(Arc::new),
+            Input::Reader(name, reader) => {
+                tracetree::Trace::from_reader(&name, reader, &options).map(Arc::new)
+            }
+            Input::Trace(trace) => Ok(trace),
+            _ => unreachable!("the sources are files, readers and traces"),
+        }
+    })?;
+    Ok(Trace::new(trace.map_err(|error| raise(py, &error))?))
+}
+
+#[pymethods]
+impl Trace {
+    /// The file, as it was named; what stands for it where it was none.
+    #[getter]
+    fn source(&self) -> &str {
+        self.trace.source()
+    }
+
+    /// Number of elements of `traceEvents`.
+    fn __len__(&self) -> usize {
+        self.trace.total_events() as usize
+    }
+
+    /// What was odd about the file: a dictionary with `code`, `count`, `message` and `hint` for each.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let notes = self.trace.notes().iter().map(|note| {
+            let about = PyDict::new(py);
+            about.set_item("code", note.code)?;
+            about.set_item("count", note.count)?;
+            about.set_item("message", &note.message)?;
+            about.set_item("hint", note.hint)?;
+            Ok(about)
+        });
+        notes.collect()
+    }
+
+    /// The call tree: thread, Python frame, op, launch, kernel. Built once.
+    fn tree(&self, py: Python<'_>) -> Tree {
+        Tree { tree: self.call_tree(py).clone() }
+    }
+
+    /// What is in the trace, as a dictionary: what `tracetree info --format json` prints.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let tree = self.call_tree(py).clone();
+        let json = py.detach(move || {
+            let path = std::path::Path::new(tree.trace().source());
+            let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+            let size = size.map(|size| size.len());
+            let info = TraceInfo { file_bytes: size, ..TraceInfo::of_tree(&tree) };
+            let efficiency = TraceEfficiency::new(tree, &Models::default(), &Peaks::default());
+            let efficiency = EfficiencyInfo::of(&efficiency, FURTHEST);
+            let mut json = Vec::new();
+            let written = write_info_json(&[DescribedTrace { info, efficiency }], &mut json);
+            written.map(|()| json)
+        });
+        py.import("json")?.call_method1("loads", (json?,))?.get_item(0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tracetree.Trace {}: {} events>", self.source(), self.__len__())
+    }
+}
+
+/// The call tree of one trace.
+///
+/// >>> import tracetree
+/// >>> tree = tracetree.open("examples/traces/resnet.rocm.json.gz").tree()
+/// >>> [root.name for root in tree.roots]
+/// ['thread 950 (python3)', 'thread 1047 (autograd)', '(launch not in trace)']
+#[pyclass(frozen, module = "tracetree")]
+pub(crate) struct Tree {
+    tree: Arc<CallTree>,
+}
+
+impl Tree {
+    pub(crate) fn new(tree: Arc<CallTree>) -> Tree {
+        Tree { tree }
+    }
+}
+
+#[pymethods]
+impl Tree {
+    /// The trace that it was built from.
+    #[getter]
+    fn trace(&self) -> Trace {
+        Trace::of_tree(&self.tree)
+    }
+
+    /// The roots: the host threads, then the GPU events whose launch is not in the trace, if any.
+    #[getter]
+    fn roots(&self) -> Vec<Node> {
+        self.tree.roots().map(|call| Node::of_tree(&self.tree, call)).collect()
+    }
+
+    /// The call of the event at this position in `traceEvents`.
+    ///
+    /// Raises `UsageError` where there is none, or the event is no part of the tree.
+    fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {
+        let known = u32::try_from(uid).ok();
+        let event = known.and_then(|uid| self.tree.trace().event_at(Uid(uid)));
+        let call = event.and_then(|event| self.tree.call_of(event));
+        let call = call.ok_or_else(|| {
+            let message = format!("event {uid} is no host call and no GPU event");
+            usage(py, self.tree.trace().source(), message)
+        })?;
+        Ok(Node::of_tree(&self.tree, call))
+    }
+
+    /// Number of calls, roots and GPU events included.
+    fn __len__(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// All calls, each before those below it.
+    fn __iter__(&self) -> Calls {
+        Calls { tree: self.tree.clone(), next: 0 }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<tracetree.Tree {}: {} calls>", self.tree.trace().source(), self.tree.len())
+    }
+}
+
+/// The calls of a tree, one after the other.
+#[pyclass]
+struct Calls {
+    tree: Arc<CallTree>,
+    next: usize,
+}
+
+#[pymethods]
+impl Calls {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self) -> Option<Node> {
+        let call = self.tree.call_id(self.next)?;
+        self.next += 1;
+        Some(Node::of_tree(&self.tree, call))
+    }
+}

@@ -1,0 +1,316 @@
+"""Comparisons: what goes in, what can be asked, what the answers are."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracetree
+
+
+def same(one: tracetree.Comparison, other: tracetree.Comparison) -> bool:
+    return all(one.table(name).to_csv() == other.table(name).to_csv() for name in one.table_names)
+
+
+def test_a_trace_may_be_a_path_bytes_a_file_or_a_dict(
+    pair: tuple[Path, Path], d: tracetree.Comparison
+) -> None:
+    baseline, candidate = pair
+    packed = baseline.read_bytes()
+    plain = gzip.decompress(packed)
+    given: list[Any] = [
+        str(baseline),
+        packed,
+        bytearray(plain),
+        memoryview(plain),
+        io.BytesIO(packed),
+        io.StringIO(plain.decode()),
+        json.loads(plain),
+        [baseline],
+        (packed,),
+        tracetree.open(baseline),
+    ]
+    for trace in given:
+        assert same(tracetree.diff(trace, candidate), d), type(trace)
+    with baseline.open("rb") as file:
+        assert same(tracetree.diff(file, candidate), d)
+    # A packed file that somebody opened as text.
+    with baseline.open() as text:
+        assert same(tracetree.diff(text, candidate), d)
+
+
+def test_two_traces_of_one_open_file_are_two_reads(pair: tuple[Path, Path]) -> None:
+    with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
+        # The second read gets nothing: an error, and no comparison with an empty trace.
+        tracetree.diff(file, file)
+
+
+def test_the_answer_is_what_the_command_line_prints(
+    pair: tuple[Path, Path], d: tracetree.Comparison, tmp_path: Path
+) -> None:
+    paths = [str(path) for path in pair]
+    output = ["-q", "--emit", "none", "-o", str(tmp_path / "report")]
+    command = [sys.executable, "-m", "tracetree", "diff", *paths, *output]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert repr(tracetree.diff(*paths)) == printed.rstrip()
+    assert d.answer.split(":")[0] in printed
+    summary = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert tracetree.diff(*paths).summary() == summary
+    tree = (tmp_path / "report" / "merged_tree_output.txt").read_text()
+    assert d.merged_tree() == tree
+
+
+def test_explain_is_what_the_command_line_prints(pair: tuple[Path, Path]) -> None:
+    paths = [str(path) for path in pair]
+    command = [sys.executable, "-m", "tracetree", "explain", *paths, "--baseline", "39", "-q"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    explanation = tracetree.diff(*paths).explain(baseline=39)
+    assert str(explanation) == printed.rstrip()
+    assert explanation.node.name == "aten::miopen_convolution"
+    assert explanation.relation == "renamed"
+    assert explanation.partner is not None
+    assert explanation.partner.name == "aten::cudnn_convolution"
+    assert explanation.evidence is not None and not explanation.evidence["same_name"]
+    mirrored = tracetree.diff(*paths).explain(candidate=explanation.partner.uid)
+    assert mirrored.partner == mirrored.partner and mirrored.partner is not None
+    assert mirrored.partner.uid == 39
+
+
+def test_both_sides_exchanged_mirror_the_comparison(
+    pair: tuple[Path, Path], d: tracetree.Comparison
+) -> None:
+    mirror = tracetree.diff(pair[1], pair[0])
+    there = zip(d.uid_map.column("uid_baseline"), d.uid_map.column("uid_candidate"))
+    back = zip(mirror.uid_map.column("uid_candidate"), mirror.uid_map.column("uid_baseline"))
+    assert set(there) == set(back)
+    assert mirror.summary()["difference_us"] == -d.summary()["difference_us"]
+
+
+def test_a_uid_leads_to_its_partner_and_back(d: tracetree.Comparison) -> None:
+    pairs = list(zip(d.uid_map.column("uid_baseline"), d.uid_map.column("uid_candidate")))
+    for baseline, candidate in pairs:
+        if baseline is not None:
+            assert d.corresponding_uid("baseline", baseline) == candidate
+        if candidate is not None:
+            assert d.corresponding_uid("candidate", candidate) == baseline
+    assert d.corresponding_uid("baseline", 10**9) is None
+    assert d.corresponding_uid("baseline", -1) is None
+    assert d.corresponding_uid("baseline", 2**40) is None
+
+
+def test_a_node_knows_what_stands_around_it(d: tracetree.Comparison) -> None:
+    node = d.node(uid=38)
+    assert (node.name, node.kind, node.side, node.uid) == ("aten::_convolution", "op", "baseline", 38)
+    assert node.parent is not None and node in node.parent.children
+    assert node.stack == [above.name for above in node.ancestors]
+    assert node.stack[-1] == node.parent.name == "aten::convolution"
+    assert node.module == "Conv2d_0"
+    assert all(kernel.kind == "gpu" and node in kernel.ancestors for kernel in node.kernels)
+    assert node.kernel_time_us == pytest.approx(sum(k.duration_us for k in node.kernels))
+    row = next(row for row in d.rows.to_pylist() if row["uid_baseline"] == 38)
+    # Kernels of an op below that has a partner of its own are in that one's row.
+    names = [kernel.name for kernel in sorted(node.kernels, key=lambda k: k.start_us or 0.0)]
+    left = iter(names)
+    assert all(name in left for name in row["kernel_names_baseline"])
+    assert node.arguments["input_shape"] == row["input_shape_baseline"]
+    assert node.partner is not None and node.partner.partner == node
+    assert node.partner.uid == row["uid_candidate"] and node.partner.side == "candidate"
+    assert node.relation == "same"
+
+
+def test_a_node_of_one_tree_has_no_partner(pair: tuple[Path, Path]) -> None:
+    trace = tracetree.open(pair[0])
+    tree = trace.tree()
+    node = tree.node(38)
+    assert (node.partner, node.relation, node.side) == (None, None, None)
+    assert len(list(tree)) == len(tree)
+    assert [root.parent for root in tree.roots] == [None] * len(tree.roots)
+    assert tree.roots[0].uid is None and tree.roots[0].start_us is None
+    assert {node, tree.node(38)} == {node}
+    assert tree.trace.source == trace.source == str(pair[0])
+
+
+def test_a_trace_tells_what_is_in_it(pair: tuple[Path, Path]) -> None:
+    trace = tracetree.open(pair[0])
+    command = [sys.executable, "-m", "tracetree", "info", str(pair[0]), "--format", "json"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert trace.info() == json.loads(printed)[0]
+    assert len(trace) == trace.info()["events"]
+
+
+def test_the_lowering_of_an_op_tells_both_backends(d: tracetree.Comparison) -> None:
+    lowering = d.lowering("aten::_convolution")
+    assert lowering["row_count"] == 45
+    names = [[op["name"] for op in lowering[side]["ops"]] for side in ("baseline", "candidate")]
+    assert "aten::miopen_convolution" in names[0] and "aten::cudnn_convolution" in names[1]
+    times = [row for row in d.names.to_pylist() if row["name"] == "aten::_convolution"]
+    assert lowering["baseline"]["kernel_time_us"] == pytest.approx(
+        1e3 * times[0]["kernel_time_sum_baseline_ms"]
+    )
+    with pytest.raises(KeyError, match="did you mean 'aten::_convolution'"):
+        d.lowering("aten::_convolutio")
+
+
+def test_the_report_is_a_folder_and_the_card_links_to_its_page(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    d = tracetree.diff(*pair)
+    assert "<a " not in d._repr_html_()
+    files = d.report(tmp_path / "report", emit=["html", "xlsx"])
+    assert {file.name for file in files} >= {"report.html", "report.xlsx", "diff_stats.csv"}
+    assert all(file.is_file() for file in files)
+    assert "report.html" in d._repr_html_()
+    assert d.report(tmp_path / "plain", emit="none")
+    assert not (tmp_path / "plain" / "report.html").exists()
+    with pytest.raises(tracetree.UsageError, match="known are html, md, xlsx"):
+        d.report(tmp_path / "report", emit="pdf")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(tracetree.UsageError, match="is no folder"):
+        d.report(tmp_path / "file")
+
+
+def test_the_card_says_what_the_terminal_says(d: tracetree.Comparison) -> None:
+    from html import unescape
+
+    card = unescape(d._repr_html_())
+    assert d.answer in card
+    for cause in d.causes.to_pylist()[:3]:
+        assert cause["reason"] in card
+    assert "12.498435" in card and "10.576672" in card
+    assert "<script" not in card and "<style" not in card
+
+
+def test_names_from_the_trace_cannot_write_into_the_card(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    event = {"ph": "X", "cat": "cpu_op", "name": evil, "pid": 1, "tid": 1, "ts": 1, "dur": 5}
+    other = {**event, "dur": 9}
+    d = tracetree.diff({"traceEvents": [event]}, {"traceEvents": [other]}, names=("<b>a", "b"))
+    for html in (d._repr_html_(), d.rows._repr_html_(), d.causes._repr_html_()):
+        assert "<img" not in html and "<b>a" not in html
+
+
+def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    def rows(*options: str) -> str:
+        command = [sys.executable, "-m", "tracetree", "diff", *map(str, pair), "-q", *options]
+        command += ["--emit", "none", "-o", str(tmp_path / "report")]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return (tmp_path / "report" / "diff_stats.csv").read_text(encoding="utf-8")
+
+    aliases = tmp_path / "aliases.toml"
+    aliases.write_text("[[alias]]\npattern = '^aten::(miopen|cudnn)_'\nname = 'aten::vendor_'\n")
+    assert tracetree.diff(*pair, python=False).rows.to_csv() == rows("--no-python")
+    assert tracetree.diff(*pair, aliases=aliases).rows.to_csv() == rows("--alias", str(aliases))
+    assert tracetree.diff(*pair, steps=range(1, 3)).rows.to_csv() == rows("--steps", "1..3")
+    assert tracetree.diff(*pair, steps=2).rows.to_csv() == rows("--steps", "2")
+    assert tracetree.diff(*pair, phase="train.forward").rows.to_csv() == (
+        rows("--phase", "train.forward")
+    )
+    one = tracetree.diff(*pair, baseline_steps=0, candidate_steps="1..")
+    assert one.rows.to_csv() == rows("--base-steps", "0", "--new-steps", "1..")
+    named = tracetree.diff(*pair, names=("MI300X", "H100"))
+    assert "H100 takes 0.85x the GPU time of MI300X" in repr(named)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        (3, TypeError, "a trace is a path, bytes.*not int"),
+        (None, TypeError, "not NoneType"),
+        ([], ValueError, "the list of runs is empty"),
+        ([[{"ph": "X"}]], TypeError, "traceEvents"),
+        (b"", tracetree.TraceError, "<bytes>"),
+        (b"{}", tracetree.TraceError, "traceEvents"),
+        (b"\x1f\x8b\x08", tracetree.TraceError, "<bytes>"),
+        ({"events": []}, tracetree.TraceError, "'events'"),
+        ({"traceEvents": [{1, 2}]}, TypeError, "no JSON"),
+        ({"traceEvents": []}, tracetree.TraceError, "nothing to compare"),
+        ("missing.json", FileNotFoundError, "cannot open the trace.*missing.json"),
+        ("examples", IsADirectoryError, "examples"),
+        ("README.md", tracetree.TraceError, "README.md"),
+        ("a\0b", tracetree.TraceError, "NUL byte"),
+    ],
+)
+def test_bad_input_is_an_exception_that_says_what_to_do(
+    pair: tuple[Path, Path], given: Any, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        tracetree.diff(given, pair[1])
+    with pytest.raises(error, match=says):
+        tracetree.diff(pair[0], given)
+
+
+def test_several_runs_are_refused_in_words(pair: tuple[Path, Path]) -> None:
+    with pytest.raises(NotImplementedError, match="one run with one run"):
+        tracetree.diff([pair[0], pair[0]], pair[1])
+
+
+def test_a_closed_file_is_told(pair: tuple[Path, Path]) -> None:
+    with pair[0].open("rb") as file:
+        pass
+    with pytest.raises(ValueError, match="resnet.rocm.json.gz: the file is closed"):
+        tracetree.diff(file, pair[1])
+
+
+def test_an_unreadable_file_is_a_permission_error(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_bytes(b"{}")
+    secret.chmod(0)
+    try:
+        secret.read_bytes()
+    except PermissionError:
+        with pytest.raises(PermissionError, match="secret.json"):
+            tracetree.diff(secret, pair[1])
+    else:
+        pytest.skip("this user may read everything")
+
+
+def test_an_error_tells_where(pair: tuple[Path, Path]) -> None:
+    text = b'{"traceEvents": [{"ph": "X", "name": "a", '
+    with pytest.raises(tracetree.TraceError) as raised:
+        tracetree.diff(text, pair[1], strict=True)
+    error = raised.value
+    assert (error.kind, error.path) == ("malformed", "<bytes>")
+    assert error.offset is not None and str(error.offset) in str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.kind, copy.offset) == (str(error), error.kind, error.offset)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"steps": "9..3"}, tracetree.UsageError, "holds no step"),
+        ({"steps": 99}, tracetree.UsageError, "no work in steps 99"),
+        ({"steps": -1}, ValueError, "positions from 0"),
+        ({"steps": range(0, 9, 2)}, ValueError, "without gaps"),
+        ({"steps": 1.5}, TypeError, "not float"),
+        ({"phase": "training"}, tracetree.UsageError, "known are prefill"),
+        ({"names": ("a", "a")}, ValueError, "give them two"),
+        ({"relative_threshold": float("nan")}, ValueError, "relative_threshold"),
+        ({"aliases": "missing.toml"}, FileNotFoundError, "missing.toml"),
+        ({"max_unpacked": 10}, tracetree.TraceError, "10"),
+        ({"colour": True}, TypeError, "colour"),
+    ],
+)
+def test_bad_options_are_told(
+    pair: tuple[Path, Path], options: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        tracetree.diff(*pair, **options)
+
+
+def test_a_node_that_does_not_exist_is_told(d: tracetree.Comparison) -> None:
+    for uid in (10**6, -1, 2**40):
+        with pytest.raises(tracetree.UsageError, match=f"event {uid} of the baseline is no host call"):
+            d.node(uid)
+    with pytest.raises(ValueError, match='it is "baseline" or "candidate"'):
+        d.node(38, side="left")
+    with pytest.raises(TypeError, match="one of baseline=uid and candidate=uid"):
+        d.explain(baseline=1, candidate=2)

@@ -1,0 +1,97 @@
+"""Documents: the examples in docstrings and in docs/python.md, the notebook, the stubs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tracetree
+
+MODULES = ["tracetree", "tracetree._compare", "tracetree._native", "tracetree.tracelens"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_hold(name: str) -> None:
+    module = importlib.import_module(name)
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    found = [test for test in finder.find(module, name) if test.examples]
+    found += native_examples(module) if name.endswith("_native") else []
+    assert found, "no example at all"
+    for example in found:
+        runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def native_examples(module: ModuleType) -> list[doctest.DocTest]:
+    """The examples of native classes, which doctest does not look into."""
+    parser = doctest.DocTestParser()
+    documented: list[tuple[str, Any]] = []
+    for name, kind in inspect.getmembers(module, inspect.isclass):
+        documented.append((name, kind))
+        documented += [(f"{name}.{key}", value) for key, value in vars(kind).items()]
+    texts = [(name, inspect.getdoc(value) or "") for name, value in documented]
+    tests = [parser.get_doctest(text, {}, name, None, 0) for name, text in texts if ">>>" in text]
+    return tests
+
+
+def test_everything_public_is_documented() -> None:
+    for name in tracetree.__all__:
+        value = getattr(tracetree, name)
+        if name.startswith("__"):
+            continue
+        assert inspect.getdoc(value), name
+        if inspect.isclass(value):
+            for key, member in vars(value).items():
+                if not key.startswith("_"):
+                    assert inspect.getdoc(member), f"{name}.{key}"
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+def test_the_python_in_the_documents_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("polars"), pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    code = blocks(Path(page).read_text(encoding="utf-8"), "python")
+    assert code
+    (tmp_path / "examples").symlink_to(Path("examples").resolve())
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for block in code:
+        if "import torch" not in block:
+            exec(compile(block, page, "exec"), scope)
+
+
+def test_the_documents_name_every_table(d: tracetree.Comparison) -> None:
+    page = Path("docs/python.md").read_text(encoding="utf-8")
+    for name in d.table_names:
+        assert f"| `d.{name}` | `{d.table(name).csv_name}` |" in page
+
+
+def test_the_example_notebook_runs(tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read("examples/tracetree.ipynb", as_version=4)
+    (tmp_path / "traces").symlink_to(Path("examples/traces").resolve())
+    client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    html = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    assert any("step 5.336 → 5.024 ms" in text for text in html)
+
+
+def test_versions_agree() -> None:
+    for manifest in ("Cargo.toml", "python/Cargo.toml"):
+        found = re.search(r'^version = "(.*)"', Path(manifest).read_text(), re.MULTILINE)
+        assert found and found[1] == tracetree.__version__

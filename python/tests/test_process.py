@@ -1,0 +1,239 @@
+"""The package in its process: threads, forks, Ctrl-C, memory, what it imports."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import tracetree
+
+
+def everything(paths: tuple[Path, Path]) -> str:
+    d = tracetree.diff(*paths)
+    return repr(d) + "".join(d.table(name).to_csv() or "" for name in d.table_names)
+
+
+def test_eight_comparisons_at_once_give_the_same_bytes(pair: tuple[Path, Path]) -> None:
+    wanted = everything(pair)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(everything, [pair] * 8)) == [wanted] * 8
+
+
+def test_one_comparison_is_read_by_eight_threads_at_once(d: tracetree.Comparison) -> None:
+    def read(_: int) -> list[int]:
+        return [len(d.table(name)) for name in d.table_names]
+
+    wanted = read(0)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(read, range(8))) == [wanted] * 8
+
+
+def resident_kib() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise AssertionError("VmRSS is missing")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
+def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
+    """TRACETREE_LOOP=1000 runs the loop for long."""
+    fixture = Path("tests/fixtures/bias_add")
+    trace = (fixture / "baseline.json").read_bytes()
+    rounds = int(os.environ.get("TRACETREE_LOOP", "200"))
+
+    def once() -> None:
+        d = tracetree.diff(trace, fixture / "candidate.json")
+        for name in d.table_names:
+            len(d.table(name))
+            d.table(name).__arrow_c_stream__()
+            d.table(name).to_pylist()
+        d._repr_html_()
+        node = d.node(4)
+        assert node.partner is not None
+
+    for _ in range(50):
+        once()
+    gc.collect()
+    before = resident_kib()
+    for _ in range(rounds):
+        once()
+    gc.collect()
+    # A comparison of this pair that was kept would take more than 20 KiB.
+    assert resident_kib() - before < 4096 + 4 * rounds
+
+
+def test_no_reference_to_what_was_given_is_kept(pair: tuple[Path, Path]) -> None:
+    trace = pair[0].read_bytes()
+    before = sys.getrefcount(trace)
+    d = tracetree.diff(trace, pair[1])
+    # The threads that read it may be about to let go of it.
+    for _ in range(100):
+        if sys.getrefcount(trace) == before:
+            break
+        time.sleep(0.01)
+        # What another thread let go of is counted when the interpreter is next asked.
+        d.corresponding_uid("baseline", 0)
+    assert sys.getrefcount(trace) == before
+
+
+def test_a_comparison_outlives_its_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.json.gz"
+    copy.write_bytes(pair[0].read_bytes())
+    d = tracetree.diff(copy, pair[1])
+    copy.unlink()
+    assert len(d.rows) == 469 and d.node(38).partner is not None
+    assert d.report(tmp_path / "report")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_compares_on(pair: tuple[Path, Path]) -> None:
+    d = tracetree.diff(*pair)
+    child = os.fork()
+    if child == 0:
+        # Nothing of pytest may run in here.
+        try:
+            again = tracetree.diff(*pair)
+            os._exit(0 if repr(again) == repr(d) and len(d.causes) == len(again.causes) else 1)
+        finally:
+            os._exit(2)
+    for _ in range(600):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the forked process hangs")
+
+
+def slow_pair(folder: Path) -> tuple[Path, Path]:
+    """Two traces that take seconds to compare."""
+    paths = (folder / "a.json", folder / "b.json")
+    for at, path in enumerate(paths):
+        with path.open("w") as file:
+            file.write('{"traceEvents": [')
+            for event in range(400_000):
+                name = f"aten::op{(event * (7 + at)) % 977}"
+                file.write(
+                    f'{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,'
+                    f'"ts":{10 * event},"dur":5}},'
+                )
+            file.write("{}]}")
+    return paths
+
+
+def test_ctrl_c_stops_a_long_comparison(tmp_path: Path) -> None:
+    a, b = slow_pair(tmp_path)
+    program = f"""
+import time, tracetree, sys, os, signal, threading
+stages = []
+def tell(stage, done, total):
+    if not stages:
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    stages.append(stage)
+try:
+    tracetree.diff({str(a)!r}, {str(b)!r}, progress=tell)
+except KeyboardInterrupt:
+    print("stopped", "accounting" in stages)
+    d = tracetree.diff("examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz")
+    print(len(d.rows))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.split()) == (0, ["stopped", "False", "469"]), done
+
+
+def test_other_threads_run_while_traces_are_compared(tmp_path: Path) -> None:
+    paths = slow_pair(tmp_path)
+    ticks, stop = [], threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(0.005):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.perf_counter()
+    tracetree.diff(*paths)
+    ended = time.perf_counter()
+    stop.set()
+    thread.join()
+    within = [at for at in ticks if began < at < ended]
+    # With the interpreter held, there would be one or two.
+    assert len(within) > 10
+
+
+def test_progress_tells_the_stages_in_their_order(pair: tuple[Path, Path]) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    tracetree.diff(*pair, progress=lambda *about: told.append(about))
+    stages = list(dict.fromkeys(stage for stage, _, _ in told))
+    assert set(stages[:2]) == {"reading baseline", "reading candidate"}
+    assert stages[2:] == ["building", "aligning", "accounting"]
+    last = {stage: (done, total) for stage, done, total in told}
+    size = pair[0].stat().st_size
+    assert last["reading baseline"] == (size, size)
+    assert last["building"] == (0, None)
+
+
+def test_what_progress_raises_ends_the_comparison(pair: tuple[Path, Path]) -> None:
+    def tell(stage: str, done: int, total: int | None) -> None:
+        raise LookupError(stage)
+
+    with pytest.raises(LookupError, match="reading"):
+        tracetree.diff(*pair, progress=tell)
+    assert tracetree.diff(*pair, progress=False).answer
+
+
+def test_a_bar_is_drawn_where_it_is_wanted(
+    pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm")
+    assert tracetree.diff(*pair, progress=True).answer
+    assert tracetree.diff(*pair).answer
+    assert capfd.readouterr().out == ""
+
+
+def test_nothing_else_is_imported() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import tracetree; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(*sorted(name for name in new if name not in sys.stdlib_module_names))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["tracetree"]
+
+
+def test_the_command_is_that_of_the_binary(pair: tuple[Path, Path]) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tracetree", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"tracetree {tracetree.__version__}\n"
+    assert "Usage: tracetree" in run("--help").stdout
+    assert run("diff", "missing.json", str(pair[0])).returncode == 2
+    assert "missing.json" in run("diff", "missing.json", str(pair[0])).stderr
+    assert run("frobnicate").returncode == 2
+    assert "aten::_convolution" in run("tree", str(pair[0])).stdout
+    # A reader that closes the pipe is no error.
+    shell = f"{sys.executable} -m tracetree tree {pair[0]} | head -1"
+    closed = subprocess.run(shell, shell=True, capture_output=True, text=True)
+    assert closed.stderr == "" and closed.stdout.count("\n") == 1
+
+
+def test_the_script_of_the_wheel_runs_the_command() -> None:
+    script = Path(sys.executable).parent / "tracetree"
+    if not script.exists():
+        pytest.skip("the package is not installed: no script")
+    done = subprocess.run([str(script), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tracetree {tracetree.__version__}\n"

@@ -1,0 +1,109 @@
+"""Profilers in and out: with a stand-in everywhere, with torch's own where it is installed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracetree
+
+
+class StandIn:
+    """What torch.profiler.profile is to us, for one trace."""
+
+    def __init__(self, trace: Path, *, started: bool = True, stopped: bool = True) -> None:
+        self.trace = trace
+        self.step_num = 0
+        self.profiler: Any = None
+        if started:
+            self.profiler = type("Inner", (), {"kineto_results": object() if stopped else None})()
+
+    def export_chrome_trace(self, path: str) -> None:
+        text = gzip.decompress(self.trace.read_bytes())
+        Path(path).write_bytes(gzip.compress(text) if path.endswith(".gz") else text)
+
+
+def test_a_stopped_profiler_is_a_trace(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
+    compared = tracetree.diff(StandIn(pair[0]), StandIn(pair[1]))
+    assert compared.rows.to_pylist() == d.rows.to_pylist()
+    assert compared.baseline.source == "<profiler>"
+
+
+def test_a_profiler_that_is_not_stopped_is_told(pair: tuple[Path, Path]) -> None:
+    with pytest.raises(tracetree.UsageError, match="was not stopped: .*stop"):
+        tracetree.diff(StandIn(pair[0], stopped=False), pair[1])
+    with pytest.raises(tracetree.UsageError, match="was never started"):
+        tracetree.diff(StandIn(pair[0], started=False), pair[1])
+
+
+def test_a_profiler_that_gave_its_trace_away_is_told(pair: tuple[Path, Path]) -> None:
+    class Saved(StandIn):
+        def export_chrome_trace(self, path: str) -> None:
+            raise RuntimeError("Trace is already saved.")
+
+    with pytest.raises(tracetree.UsageError, match="exported before.*pass that file"):
+        tracetree.diff(Saved(pair[0]), pair[1])
+
+
+def test_the_handler_writes_a_file_for_each_rank_and_step(
+    pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "3")
+    handler = tracetree.trace_handler(tmp_path / "runs")
+    profiler = StandIn(pair[0])
+    handler(profiler)
+    profiler.step_num = 5
+    handler(profiler)
+    files = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert files == ["rank3.json.gz", "rank3.step5.json.gz"]
+    assert len(tracetree.open(tmp_path / "runs" / "rank3.json.gz")) == len(tracetree.open(pair[0]))
+
+
+def test_a_failed_export_leaves_no_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    class Broken(StandIn):
+        def export_chrome_trace(self, path: str) -> None:
+            shutil.copy(self.trace, path)
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        tracetree.trace_handler(tmp_path)(Broken(pair[0]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recording_needs_torch(tmp_path: Path) -> None:
+    if importlib.util.find_spec("torch") is not None:
+        pytest.skip("torch is installed")
+    with pytest.raises(ImportError, match="install torch"):
+        tracetree.profile(tmp_path)
+
+
+def test_torch_records_and_is_compared(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: no profiler object")
+    with tracetree.profile(tmp_path) as recorded:
+        for _ in range(3):
+            torch.ones(64, 64) @ torch.ones(64, 64)
+            recorded.step()
+    assert recorded.path == str(tmp_path / "rank0.step3.json.gz") or recorded.path
+    assert tracetree.open(recorded.path).info()["contents"]["shapes"]
+
+    def run(size: int) -> Any:
+        with torch.profiler.profile(record_shapes=True) as profiler:
+            torch.ones(size, size) @ torch.ones(size, size)
+        return profiler
+
+    d = tracetree.diff(run(32), run(64))
+    assert "aten::mm" in d.rows.column("name")
+    running = torch.profiler.profile()
+    with pytest.raises(tracetree.UsageError, match="never started"):
+        tracetree.diff(running, running)
+    running.start()
+    try:
+        with pytest.raises(tracetree.UsageError, match="not stopped"):
+            tracetree.diff(running, running)
+    finally:
+        running.stop()

@@ -1,0 +1,40 @@
+"""Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
+
+>>> import tracetree
+>>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+...                    "examples/traces/resnet.cuda.json.gz")
+>>> print(d.answer)
+step 5.336 → 5.024 ms (−5.8 %): GPU idle +0.317 ms, GPU busy −0.629 ms; the device was idle 22 → 30 % of the step
+
+Every table of ``d`` is read by pandas, polars, pyarrow and DuckDB as it is. Differences are candidate −
+baseline, more time is worse, and times are in the unit that ends a column's name.
+"""
+
+from tracetree._compare import diff, open
+from tracetree._errors import TraceError, UsageError
+from tracetree._native import (
+    VERSION as __version__,
+    Comparison,
+    Explanation,
+    Node,
+    Table,
+    Trace,
+    Tree,
+)
+from tracetree._profiling import profile, trace_handler
+
+__all__ = [
+    "Comparison",
+    "Explanation",
+    "Node",
+    "Table",
+    "Trace",
+    "TraceError",
+    "Tree",
+    "UsageError",
+    "__version__",
+    "diff",
+    "open",
+    "profile",
+    "trace_handler",
+]

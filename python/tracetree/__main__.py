@@ -1,0 +1,16 @@
+"""The command ``tracetree``: the same as the binary's."""
+
+from __future__ import annotations
+
+import sys
+
+from tracetree import _native
+
+
+def main() -> int:
+    """Runs the command line with the arguments of the process; returns its exit code."""
+    return _native.main(["tracetree", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What a notebook shows: the card of a comparison, the first rows of a table."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracetree._native import Comparison, Table
+
+ROWS = 10
+COLUMNS = 14
+TEXT = 80
+
+# No style sheet and no script: a notebook that is not trusted drops both. The colours of the text are
+# the notebook's, light or dark.
+BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
+DIM = "opacity:.65"
+WORSE, BETTER = "#d1383d", "#2f74d0"
+NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+LEFT = "text-align:left"
+PLAIN = "border-collapse:collapse;margin:6px 0"
+
+
+def comparison(d: Comparison) -> str:
+    """The card of a comparison: the sentence, the causes, the account, the way to the page."""
+    card = d._card()
+    parts = [inputs(card), f'<div style="font-size:1.1em"><b>{escape(card["answer"])}</b></div>']
+    parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
+    parts += [causes(card), f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>"]
+    parts += [account(card), page(card["page"])]
+    return f'<div style="{BOX}">{"".join(parts)}</div>'
+
+
+def inputs(card: dict[str, Any]) -> str:
+    lines = []
+    for side in card["sides"]:
+        device = f" · {escape(side['device'])}" if side["device"] else ""
+        lines.append(f"{escape(side['name'])} <code>{escape(side['path'])}</code>{device}")
+    return f'<div style="{DIM};margin-bottom:6px">{"<br>".join(lines)}</div>'
+
+
+def points(count: int) -> str:
+    return "1 point of difference" if count == 1 else f"{count} points of difference"
+
+
+def causes(card: dict[str, Any]) -> str:
+    rows = []
+    for difference, reason, place, shown, worse in card["causes"]:
+        colour = WORSE if worse else BETTER
+        cells = [
+            f'<td style="{NUMBER};color:{colour}">{escape(difference)}</td>',
+            f'<td style="{LEFT}">{escape(reason)}</td>',
+            f'<td style="{LEFT}" title="{escape(shown)}">{escape(short(place))}</td>',
+            f'<td style="{LEFT};{DIM}">{escape(short(shown))}</td>',
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    if card["rest"]:
+        rows.append(f'<tr><td colspan="4" style="{LEFT};{DIM}">{escape(card["rest"])}</td></tr>')
+    return f'<table style="{PLAIN}">{"".join(rows)}</table>' if rows else ""
+
+
+def account(card: dict[str, Any]) -> str:
+    what = "GPU time" if card["measure"] == "gpu_time" else "host self time of ops"
+    heads = [f"{what}, ms", "paired", "this side only", "launch not in trace", "total"]
+    head = "".join(f'<th style="{NUMBER}">{text}</th>' for text in heads)
+    rows = []
+    for side in card["sides"]:
+        cells = "".join(f'<td style="{NUMBER}">{time:.6f}</td>' for time in side["account_ms"])
+        rows.append(f'<tr><td style="{NUMBER}">{escape(side["name"])}</td>{cells}</tr>')
+    exact = "" if card["exact"] else "<div><b>The rows do not add up to the totals.</b></div>"
+    verdict = f"<div>{escape(card['verdict'])}</div>"
+    return f'{verdict}<table style="{PLAIN}"><tr>{head}</tr>{"".join(rows)}</table>{exact}'
+
+
+def page(path: os.PathLike[str] | None) -> str:
+    if path is None:
+        return f'<div style="{DIM}">All of it as a page: <code>.report("report/")</code></div>'
+    shown = os.fspath(path)
+    # Relative, so that it opens where the notebook is served from the folder it runs in.
+    link = os.path.relpath(shown) if not os.path.isabs(shown) else shown
+    return f'<div><a href="{escape(link)}" target="_blank">{escape(shown)}</a></div>'
+
+
+def table(given: Table) -> str:
+    """The first rows of a table."""
+    names = given.columns
+    shown = names[:COLUMNS]
+    head = "".join(f'<th style="{LEFT}">{escape(name)}</th>' for name in shown)
+    body = []
+    for row in given.to_pylist(ROWS):
+        cells = "".join(cell(row[name]) for name in shown)
+        body.append(f"<tr>{cells}</tr>")
+    size = f"{len(given)} rows × {len(names)} columns"
+    about = f'<div style="{DIM}">{escape(given.name)}: {escape(given.description)}; {size}</div>'
+    return f'<div style="overflow-x:auto">{about}<table><tr>{head}</tr>{"".join(body)}</table></div>'
+
+
+def cell(value: Any) -> str:
+    if value is None:
+        return "<td></td>"
+    if isinstance(value, float):
+        return f'<td style="{NUMBER}">{value:,.3f}</td>'
+    if isinstance(value, int):
+        return f'<td style="{NUMBER}">{value}</td>'
+    text = ", ".join(value) if isinstance(value, list) else str(value)
+    return f'<td style="{LEFT}" title="{escape(text[:2000])}">{escape(short(text))}</td>'
+
+
+def short(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"

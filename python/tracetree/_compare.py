@@ -1,0 +1,218 @@
+"""``tracetree.diff`` and ``tracetree.open``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tracetree import _native
+from tracetree._inputs import source
+from tracetree._native import Comparison, Trace
+
+Progress = Callable[[str, int, "int | None"], object]
+"""Called with what is done (``reading baseline``, ``aligning``, …), how much of it, and of how much."""
+
+
+def diff(
+    baseline: Any,
+    candidate: Any,
+    *,
+    python: bool = True,
+    repeats: bool = True,
+    aliases: str | os.PathLike[str] | None = None,
+    phase: str | None = None,
+    steps: int | str | range | None = None,
+    baseline_steps: int | str | range | None = None,
+    candidate_steps: int | str | range | None = None,
+    names: tuple[str, str] | None = None,
+    categories: str | os.PathLike[str] | None = None,
+    efficiency: str | os.PathLike[str] | None = None,
+    peaks: str | os.PathLike[str] | None = None,
+    stacks: int = 0,
+    relative_threshold: float = 0.02,
+    absolute_threshold_us: float | None = None,
+    strict: bool = False,
+    max_unpacked: int | None = None,
+    progress: Progress | bool | None = None,
+) -> Comparison:
+    """Compares two traces: a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``,
+    or what ``tracetree.open`` returned. A list with one of these is one run.
+
+    The options are those of ``tracetree diff``:
+
+    - ``python=False`` leaves Python frames out, ``repeats=False`` takes a trace without steps as a whole;
+    - ``aliases`` is a TOML file with names that count as equal;
+    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) choose what is compared;
+    - ``names`` is what people call the two sides;
+    - ``categories``, ``efficiency``, ``peaks`` are TOML files with rules of the user;
+    - ``stacks`` is how many Python stacks are told for each op and kernel;
+    - ``relative_threshold`` (0.02 is 2 %) and ``absolute_threshold_us`` say from where on a difference
+      matters;
+    - ``strict=True`` refuses damaged traces, ``max_unpacked`` bounds their size in bytes.
+
+    ``progress`` is called with the stage, how far it is and of how much (bytes, or ``None``). By default
+    there is a bar where tqdm is installed and standard error is a terminal; ``False`` switches it off.
+
+    The interpreter goes on meanwhile, and Ctrl-C stops it. Raises ``TraceError`` for what is no trace,
+    ``OSError`` for files that cannot be read, ``TypeError`` for what is neither.
+
+    >>> import tracetree
+    >>> rocm = "examples/traces/resnet.rocm.json.gz"
+    >>> d = tracetree.diff(rocm, rocm, steps=range(1, 3))
+    >>> d.summary()["difference_us"]
+    0.0
+    """
+    options = {
+        "python": python,
+        "repeats": repeats,
+        "aliases": aliases,
+        "phase": phase,
+        "baseline_steps": _steps(steps if baseline_steps is None else baseline_steps),
+        "candidate_steps": _steps(steps if candidate_steps is None else candidate_steps),
+        "names": _names(names),
+        "categories": categories,
+        "efficiency": efficiency,
+        "peaks": peaks,
+        "stacks": stacks,
+        "relative_threshold": _threshold("relative_threshold", relative_threshold),
+        "absolute_threshold_us": _threshold("absolute_threshold_us", absolute_threshold_us),
+        "strict": strict,
+        "max_unpacked": max_unpacked,
+    }
+    sources = (source(baseline), source(candidate))
+    told, finish = _told(progress, sources)
+    try:
+        return _native.compare(*sources, options, told)
+    finally:
+        finish()
+
+
+def open(
+    trace: Any,
+    *,
+    strict: bool = False,
+    max_unpacked: int | None = None,
+    progress: Progress | bool | None = None,
+) -> Trace:
+    """Reads one trace; takes what ``tracetree.diff`` takes.
+
+    >>> import tracetree
+    >>> t = tracetree.open("examples/traces/resnet.cuda.json.gz")
+    >>> t.info()["head"]["devices"][0]["name"]
+    'NVIDIA H100 80GB HBM3'
+    """
+    given = source(trace)
+    told, finish = _told(progress, (given,))
+    try:
+        return _native.read(given, strict, max_unpacked, told)
+    finally:
+        finish()
+
+
+def _steps(steps: int | str | range | None) -> str | None:
+    if steps is None or isinstance(steps, str):
+        return steps
+    if isinstance(steps, range):
+        if steps.step != 1 or not steps or steps.start < 0:
+            raise ValueError(f"steps are an ascending range without gaps, from 0: not {steps}")
+        return f"{steps.start}..{steps.stop}"
+    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+        raise TypeError(f"steps are a number, a range or a text: not {type(steps).__name__}")
+    if steps < 0:
+        raise ValueError(f"steps are positions from 0: not {steps}")
+    return str(steps)
+
+
+def _names(names: tuple[str, str] | None) -> tuple[str, str] | None:
+    if names is None:
+        return None
+    baseline, candidate = (str(name).strip() for name in names)
+    for name in (baseline, candidate):
+        if not name or len(name) > 40 or not name.isprintable():
+            raise ValueError(f"the name {name!r} of a side has 1 to 40 printable characters")
+    if baseline == candidate:
+        raise ValueError(f"both sides have the name {baseline!r}: give them two")
+    return (baseline, candidate)
+
+
+def _threshold(what: str, value: float | None) -> float | None:
+    if value is not None and not 0.0 <= value < float("inf"):
+        raise ValueError(f"{what} is a number of at least 0: not {value}")
+    return value
+
+
+def _told(
+    progress: Progress | bool | None, sources: tuple[_native._Source, ...]
+) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
+    """Whom the native half tells, and what ends it."""
+    if callable(progress):
+        return (_calls(progress, sources), _nothing)
+    if progress is False:
+        return (None, _nothing)
+    bar = _bar(wanted=progress is True)
+    return (None, _nothing) if bar is None else (_calls(bar.tell, sources), bar.close)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _calls(
+    progress: Progress, sources: tuple[_native._Source, ...]
+) -> Callable[[str, str | None, int], object]:
+    sizes = dict(zip(("baseline", "candidate"), map(_size, sources)))
+
+    def tell(stage: str, side: str | None, done: int) -> None:
+        what = stage if side is None else f"{stage} {side}" if len(sources) > 1 else stage
+        progress(what, done, sizes.get(side) if side is not None else None)
+
+    return tell
+
+
+def _size(given: _native._Source) -> int | None:
+    if isinstance(given, tuple):
+        return len(given[1])
+    if isinstance(given, Trace):
+        return None
+    try:
+        return os.stat(given).st_size
+    except OSError:
+        return None
+
+
+class _Bar:
+    """A bar of tqdm for the stage that goes on."""
+
+    def __init__(self, tqdm: Any) -> None:
+        self._tqdm = tqdm
+        self._bars: dict[str, Any] = {}
+
+    def tell(self, stage: str, done: int, total: int | None) -> None:
+        bar = self._bars.get(stage)
+        if bar is None:
+            if not stage.startswith("reading"):
+                self.close()
+            bar = self._bars[stage] = self._tqdm(
+                desc=stage, total=total, unit="B", unit_scale=True, delay=0.3, leave=False
+            )
+        bar.update(done - bar.n)
+
+    def close(self) -> None:
+        for bar in self._bars.values():
+            bar.close()
+        self._bars.clear()
+
+
+def _bar(*, wanted: bool) -> _Bar | None:
+    import sys
+
+    if not wanted and (sys.stderr is None or not sys.stderr.isatty()):
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        if wanted:
+            raise ImportError("progress=True draws a bar with tqdm: pip install tqdm") from None
+        return None
+    return _Bar(tqdm)

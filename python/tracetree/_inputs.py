@@ -1,0 +1,130 @@
+"""What a user gives as a trace → what the native half reads."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tracetree._errors import TraceError, UsageError
+from tracetree._native import Trace
+
+if TYPE_CHECKING:
+    from tracetree._native import _Source
+
+KINDS = (
+    "a path, bytes, a file object, a dict with \"traceEvents\", a stopped torch.profiler.profile, "
+    "or what tracetree.open() returns"
+)
+
+
+def source(given: Any) -> _Source:
+    """The trace that ``given`` stands for."""
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return os.fspath(given)
+    if isinstance(given, bytes):
+        return ("<bytes>", given)
+    if isinstance(given, (bytearray, memoryview)):
+        # A copy: somebody else could change them meanwhile.
+        return ("<bytes>", bytes(given))
+    if isinstance(given, dict):
+        return ("<dict>", of_dict(given))
+    if isinstance(given, (list, tuple)):
+        return one_run(given)
+    if hasattr(given, "export_chrome_trace"):
+        return ("<profiler>", of_profiler(given))
+    if hasattr(given, "read"):
+        return (name_of(given), of_file(given))
+    raise TypeError(f"a trace is {KINDS}; not {type(given).__name__}")
+
+
+def one_run(runs: list[Any] | tuple[Any, ...]) -> _Source:
+    """The only one of several runs of a side."""
+    if len(runs) == 1 and not (isinstance(runs[0], dict) and "ph" in runs[0]):
+        return source(runs[0])
+    if not runs:
+        raise ValueError("the list of runs is empty: name at least one trace for each side")
+    if isinstance(runs[0], dict) and "ph" in runs[0]:
+        raise TypeError(
+            "a list stands for the runs of a side, and this one holds events: "
+            'pass {"traceEvents": events}'
+        )
+    raise NotImplementedError(
+        f"{len(runs)} runs of one side: this version compares one run with one run"
+    )
+
+
+def of_dict(trace: dict[Any, Any]) -> bytes:
+    """The bytes of a trace that was parsed before."""
+    import json
+
+    if "traceEvents" not in trace:
+        raise TraceError(
+            'a dict is a trace where it has "traceEvents": this one has '
+            + (", ".join(repr(key) for key in list(trace)[:8]) or "nothing"),
+            kind="not_a_trace",
+            path="<dict>",
+        )
+    try:
+        return json.dumps(trace, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the dict is no JSON: {error}") from error
+
+
+def name_of(file: Any) -> str:
+    """What a file object is called in messages."""
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else f"<{type(file).__name__}>"
+
+
+def of_file(file: Any) -> bytes:
+    """All that is left to read of a file object, binary or text."""
+    if getattr(file, "closed", False):
+        raise ValueError(f"{name_of(file)}: the file is closed: open it again, or pass its path")
+    # Bytes are what the file has; a packed one cannot be decoded as text.
+    content = getattr(file, "buffer", file).read()
+    if isinstance(content, str):
+        return content.encode("utf-8", "surrogatepass")
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(content)
+    raise TypeError(
+        f"{name_of(file)}: read() gave {type(content).__name__}, not bytes: a trace is {KINDS}"
+    )
+
+
+def of_profiler(profiler: Any) -> bytes:
+    """The trace of a profiler that was stopped."""
+    import tempfile
+
+    refuse_unready(profiler)
+    # In a folder of its own: the profiler writes the file itself.
+    with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
+        path = os.path.join(folder, "trace.json")
+        try:
+            profiler.export_chrome_trace(path)
+        except RuntimeError as error:
+            if "already saved" not in str(error):
+                raise
+            raise UsageError(
+                "the profiler's trace was exported before, and it gives it only once: pass that file",
+                kind="usage",
+                path="<profiler>",
+            ) from error
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def refuse_unready(profiler: Any) -> None:
+    """Raises for a profiler that has no trace yet."""
+    # torch.profiler.profile wraps torch.autograd.profiler.profile, which has the results.
+    inner = getattr(profiler, "profiler", profiler)
+    if inner is None:
+        problem = "the profiler was never started: use it in a with block, or call start() and stop()"
+    elif getattr(inner, "kineto_results", True) is None:
+        problem = (
+            "the profiler was not stopped: pass it behind its with block, or call stop() before"
+        )
+    else:
+        return
+    raise UsageError(problem, kind="usage", path="<profiler>")

@@ -1,0 +1,81 @@
+//! What people call the two sides, where they did not say it: by device, else by file, where that tells
+//! them apart; `trace1` and `trace2` else.
+
+use crate::side::{PerSide, Side};
+use crate::trace::Trace;
+use std::path::Path;
+
+/// Longer names would have to be cut in the columns of a terminal, and then tell nothing.
+const LONGEST: usize = 16;
+
+/// The names of two traces; `given` ones hold, empty ones are found.
+pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
+    let told_apart = |names: PerSide<Option<String>>| match names {
+        PerSide { baseline: Some(a), candidate: Some(b) }
+            if a != b && [&a, &b].iter().all(|name| is_short(name)) =>
+        {
+            Some(PerSide::new(a, b))
+        }
+        PerSide { .. } => None,
+    };
+    let labels = PerSide::from_fn(|side: Side| side.label().to_owned());
+    let found = told_apart(traces.map(model))
+        .or_else(|| told_apart(traces.map(board)))
+        .or_else(|| told_apart(traces.map(file)))
+        .or_else(|| told_apart(traces.map(folder)))
+        .unwrap_or_else(|| labels.clone());
+    let named = |found: &PerSide<String>| {
+        PerSide::from_fn(|side| match given[side].as_str() {
+            "" => found[side].clone(),
+            name => name.to_owned(),
+        })
+    };
+    let names = named(&found);
+    if names.baseline == names.candidate { named(&labels) } else { names }
+}
+
+fn is_short(name: &str) -> bool {
+    (1..=LONGEST).contains(&name.chars().count()) && !name.contains(char::is_control)
+}
+
+/// The name of the devices, if all have one name.
+fn device(trace: &Trace) -> Option<String> {
+    let mut names = trace.header().devices.iter().map(|device| device.name.trim());
+    let first = names.next().filter(|name| !name.is_empty())?;
+    names.all(|name| name == first).then(|| first.to_owned())
+}
+
+/// `MI300X` of `AMD Instinct MI300X VF`, `V100` of `Tesla V100-SXM2-16GB`: the first word of letters
+/// and then digits.
+fn model(trace: &Trace) -> Option<String> {
+    let board = board(trace)?;
+    board.split([' ', '-']).next().map(str::to_owned)
+}
+
+/// `MI300X VF` of `AMD Instinct MI300X VF`: the model and what follows it.
+fn board(trace: &Trace) -> Option<String> {
+    let name = device(trace)?;
+    let is_model = |word: &str| {
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        digits.len() < word.len() && digits.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let mut words = std::iter::successors(Some(&name[..]), |rest| {
+        rest.split_once([' ', '-']).map(|(_, rest)| rest)
+    });
+    words.find(|rest| is_model(rest)).map(str::to_owned)
+}
+
+/// The name of the file without what says that it is a trace.
+fn file(trace: &Trace) -> Option<String> {
+    let mut name = Path::new(trace.source()).file_name()?.to_str()?;
+    let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];
+    while let Some(rest) = endings.iter().find_map(|ending| name.strip_suffix(ending)) {
+        name = rest;
+    }
+    Some(name.to_owned())
+}
+
+/// The folder that the file is in: of `before/trace.json` and `after/trace.json` it tells.
+fn folder(trace: &Trace) -> Option<String> {
+    Some(Path::new(trace.source()).parent()?.file_name()?.to_str()?.to_owned())
+}

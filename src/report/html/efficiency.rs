@@ -1,0 +1,38 @@
+//! The ops by the time that could be saved → lines of a table in the page.
+
+use crate::analysis::{Analysis, EfficiencyRow, clause};
+use crate::report::text::Unit;
+use crate::trace::Nanos;
+
+/// Most lines: the list is worked from the top.
+const LINES: usize = 15;
+
+/// An op with its shapes.
+pub(super) struct EfficiencyLine {
+    pub(super) name: String,
+    pub(super) shape: String,
+    pub(super) times: [String; 2],
+    /// `163 → 51 TFLOP/s, 5 % of peak`; empty where only one side has it.
+    pub(super) rates: String,
+    /// What the candidate could save, else the baseline.
+    pub(super) savable: String,
+}
+
+/// The ops with most time to save, the first of them first; none where no peak is known.
+pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
+    let rows = analysis.by_efficiency();
+    rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()
+}
+
+fn line(row: &EfficiencyRow, unit: Unit) -> Option<EfficiencyLine> {
+    let sides = &row.efficiency;
+    let savable = sides.candidate.savable_us().or_else(|| sides.baseline.savable_us())?;
+    let dims = [&row.dims.candidate, &row.dims.baseline];
+    Some(EfficiencyLine {
+        name: row.name.clone(),
+        shape: dims.into_iter().find(|dims| !dims.is_empty()).cloned().unwrap_or_default(),
+        times: [sides.baseline.time, sides.candidate.time].map(|time| unit.show(time)),
+        rates: clause(sides).unwrap_or_default(),
+        savable: unit.show(Nanos((savable * 1e3).round() as i64)),
+    })
+}
