@@ -36,8 +36,11 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// The lines of all changes on which the placing of a graph's kernels falls short.
-fn shortfalls(name: &str, graphs: &Graphs, seed: u64) -> Vec<String> {
+/// What was changed, the share of kernels that are placed rightly, and the least share.
+type Measured = (String, f64, f64);
+
+/// How the placing of a graph's kernels does on all changes.
+fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
     let mut lines = Vec::new();
     for (changes, least) in CHANGES {
         let mut random = SplitMix::new(seed);
@@ -48,11 +51,8 @@ fn shortfalls(name: &str, graphs: &Graphs, seed: u64) -> Vec<String> {
         let tree = changed.tree(&[]);
         let (right, all) = changed.right(&tree);
         let share = right as f64 / all as f64;
-        eprintln!("{name}, {changes:?}: {share:.4} of {all}");
-        if share < least {
-            let replay = &tree.replays()[0];
-            lines.push(format!("{name}, {changes:?}: {share:.4} of {all}, {:?}", replay.misfit));
-        }
+        let misfit = &tree.replays()[0].misfit;
+        lines.push((format!("{name}, {changes:?}, {all} kernels, {misfit:?}"), share, least));
     }
     lines
 }
@@ -63,8 +63,10 @@ fn known_captures_of_generated_traces_are_found() {
         let json = training(platform, 3).json();
         let recording = Recording::read(json.as_bytes()).expect("a built trace is a trace");
         let graphs = Graphs::of_eager(&recording).expect("launches");
-        let lines = shortfalls(&format!("{platform:?}"), &graphs, 5);
-        assert!(lines.is_empty(), "{}", lines.join("\n"));
+        for (what, share, least) in measured(&format!("{platform:?}"), &graphs, 5) {
+            eprintln!("{share:.4} {what}");
+            assert!(share >= least, "{what}: {share:.4}");
+        }
     }
 }
 
@@ -81,9 +83,10 @@ fn known_captures_of_real_traces_are_found() {
     }
     let recordings = REAL.iter().filter_map(|name| Some((*name, recorded(name)?)));
     let graphs = recordings.filter_map(|(name, made)| Some((name, Graphs::of_eager(&made)?)));
-    let lines: Vec<String> =
-        graphs.flat_map(|(name, graphs)| shortfalls(name, &graphs, 5)).collect();
-    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    for (what, share, least) in graphs.flat_map(|(name, graphs)| measured(name, &graphs, 5)) {
+        eprintln!("{share:.4} {what}");
+        assert!(share >= least, "{what}: {share:.4}");
+    }
 }
 
 /// The real capture and replay of SGLang, changed.
@@ -99,8 +102,10 @@ fn a_real_capture_is_found_through_changes() {
     };
     let graphs = Graphs::recorded(capture, replay);
     assert_eq!(graphs.truth.len(), 544);
-    let lines = shortfalls("SGLang", &graphs, 5);
-    assert!(lines.is_empty(), "{}", lines.join("\n"));
+    for (what, share, least) in measured("SGLang", &graphs, 5) {
+        eprintln!("{share:.4} {what}");
+        assert!(share >= least, "{what}: {share:.4}");
+    }
 }
 
 #[test]

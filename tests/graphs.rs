@@ -175,7 +175,7 @@ fn the_laws_hold_for_captured_trees() {
     ] {
         laws::hold_for_a_pair(PerSide::new(one, two));
     }
-    let same = TraceDiff::new(replay.clone(), replay.clone());
+    let same = TraceDiff::new(replay.clone(), replay);
     assert_eq!(same.differences(), vec![]);
 }
 
