@@ -79,6 +79,7 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
+//! | `junit` | a gate as JUnit |
 //! | `model` | the module `model` |
 //! | `cli` | the command `tracetree`, with all of these but `arrow`; on by default |
 
@@ -91,9 +92,11 @@ mod cancel;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod comparison;
+mod condition;
 pub mod diff;
 pub mod error;
 pub mod fleet;
+pub mod gate;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod program;

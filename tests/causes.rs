@@ -140,6 +140,29 @@ fn a_loader_is_named_and_not_what_it_calls() {
 }
 
 #[test]
+fn work_that_a_neighbour_took_in_is_said_to_be_fused() {
+    let blocks = |block: fn(&mut HostThread<'_>)| {
+        move |t: &mut HostThread<'_>| (0..2).for_each(|n| t.module(&format!("Block_{n}"), block))
+    };
+    let separate = |t: &mut HostThread<'_>| {
+        t.op(mm(SQUARE), |t| t.kernel("gemm_bf16_kernel", 5.0));
+        t.op(Op::new("aten::gelu"), |t| t.kernel("gelu_kernel", 4.0));
+    };
+    let epilogue = |t: &mut HostThread<'_>| {
+        t.op(mm(SQUARE), |t| t.kernel("gemm_bf16_bias_gelu_kernel", 6.0));
+    };
+    causes(blocks(separate), blocks(epilogue), |causes| {
+        let cause = first_of(causes, &[Reason::Gone]);
+        let fused = "fused: aten::mm, aten::gelu → aten::mm";
+        assert!(cause.evidence.contains(fused), "{}", cause.evidence);
+    });
+    causes(blocks(epilogue), blocks(separate), |causes| {
+        let cause = first_of(causes, &[Reason::New]);
+        assert!(cause.evidence.contains("fused in the baseline"), "{}", cause.evidence);
+    });
+}
+
+#[test]
 fn many_kernels_that_share_one_ratio_are_asked_about_the_clock_once() {
     let ops = |ratio: f64| {
         move |t: &mut HostThread<'_>| {

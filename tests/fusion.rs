@@ -23,7 +23,7 @@ fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
 
 fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
     let texts = PerSide::new(baseline.to_owned(), candidate.to_owned());
-    compare_texts(&texts, |analysis| analysis.fusions())
+    compare_texts(&texts, |analysis| analysis.fusions().to_vec())
 }
 
 /// The only row, as one line.
@@ -200,7 +200,7 @@ fn the_convolution_is_the_only_place_where_vit_and_timesformer_differ_in_kernels
     for model in ["bert", "vit", "timesformer"] {
         let Some(pair) = traces::platform_pair(model) else { return };
         compare_files(pair, |analysis| {
-            let rows = analysis.fusions();
+            let rows = analysis.fusions().to_vec();
             let paths: Vec<&str> =
                 rows.iter().map(|row| row.path.rsplit(" / ").next().unwrap_or("")).collect();
             let expected: &[&str] = if model == "bert" { &[] } else { &["aten::_convolution"] };
@@ -229,7 +229,7 @@ fn fusions_of_real_pairs_have_their_mirror() {
         let lines = |turn: bool| {
             let paths = if turn { pair.as_ref().swap() } else { pair.as_ref() };
             compare_files(paths, |analysis| {
-                let rows = analysis.fusions();
+                let rows = analysis.fusions().to_vec();
                 let mut lines: Vec<String> = rows.iter().map(|row| line(row, turn)).collect();
                 lines.sort();
                 lines

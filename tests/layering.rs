@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 12] = [
+const LAYERS: [&str; 14] = [
     "error",
     "cancel",
     "side",
+    "condition",
     "trace",
     "tree",
     "program",
@@ -16,10 +17,11 @@ const LAYERS: [&str; 12] = [
     "tables",
     "report",
     "comparison",
+    "gate",
     "fleet",
 ];
 /// Beside the line: what it may use.
-const MODEL: [&str; 2] = ["error", "trace"];
+const MODEL: [&str; 3] = ["error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
@@ -167,7 +169,7 @@ fn a_foreign_type_in_a_signature_is_found() {
 }
 
 /// The doors of each dependency: the modules that may use it, and why where there are several.
-const DOORS: [(&str, &[&str]); 31] = [
+const DOORS: [(&str, &[&str]); 32] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("arrow_array", &["report"]),
@@ -179,32 +181,34 @@ const DOORS: [(&str, &[&str]); 31] = [
     ("crc32fast", &["trace"]),
     // Tables go out through `report`; a measured profile comes in through `model`.
     ("csv", &["report", "model"]),
-    // Compressed input comes in through `trace`; the one packed output goes out through `report`.
-    ("flate2", &["trace", "report"]),
+    // Compressed input comes in through `trace`; packed output goes out through `report` and `gate`.
+    ("flate2", &["trace", "report", "gate"]),
     ("hashbrown", &["trace"]),
-    ("indextree", &["report"]),
+    // Trees of equal calls: stacks of a flame graph, digests of runs.
+    ("indextree", &["report", "gate"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
     ("open", &["cli"]),
     ("petgraph", &["tree"]),
+    ("quick_junit", &["gate"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
     ("rayon", &["comparison", "report", "fleet", "cli"]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report"]),
+    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "model"]),
+    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "model"]),
     // JSON texts inside of traces (shapes, lists) and of reports.
-    ("serde_json", &["trace", "analysis", "tables", "report", "model"]),
+    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),
     ("similar", &["diff"]),
     ("special", &["analysis"]),
     ("terminal_size", &["cli"]),
-    // Files that users write: aliases, categories, scenarios.
-    ("toml", &["diff", "analysis", "model"]),
+    // Files that users write: aliases, categories, rules, scenarios.
+    ("toml", &["diff", "analysis", "gate", "model"]),
     ("zstd", &["trace"]),
 ];
 

@@ -167,7 +167,9 @@ fn the_sides_are_called_by_device_else_by_file_where_that_tells_them_apart() {
     let devices = ["AMD Instinct MI300X VF", "NVIDIA H100 80GB HBM3"];
     assert_eq!(side_names(files, devices, none), ["MI300X", "H100"]);
     let one_model = ["NVIDIA A100 80GB PCIe", "NVIDIA A100-SXM4-40GB"];
-    assert_eq!(side_names(files, one_model, none), one_model);
+    assert_eq!(side_names(files, one_model, none), ["A100 80GB PCIe", "A100-SXM4-40GB"]);
+    let no_model = ["NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090"];
+    assert_eq!(side_names(files, no_model, none), ["trace1", "trace2"]);
     let other_files = ["a/main.pt.trace.json.gz", "b/fast.json"];
     assert_eq!(side_names(other_files, same, none), ["main", "fast"]);
     let folders = ["before/trace.json.gz", "after/trace.json.gz"];

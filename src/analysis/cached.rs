@@ -3,7 +3,8 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, LayerPairs, Models, Peaks, TraceEfficiency, Verdicts, Wall,
+    Analysis, Causes, Comparability, FusionRow, LayerPairs, Models, Peaks, TraceEfficiency,
+    Verdicts, Wall,
 };
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
@@ -22,6 +23,7 @@ pub(super) struct Cached {
     pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
+    pub(super) fusions: OnceLock<Vec<FusionRow>>,
 }
 
 impl Analysis {

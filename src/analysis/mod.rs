@@ -22,6 +22,7 @@ pub use account::{
 };
 use cached::Cached;
 use categories::CategoryTable;
+pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, Category, CategoryId, CategorySource};
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
@@ -33,7 +34,9 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
+pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
+pub(crate) use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };

@@ -5,8 +5,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
-/// Longer names would push the figures out of their columns.
-const LONGEST: usize = 24;
+/// Longer names would have to be cut in the columns of a terminal, and then tell nothing.
+const LONGEST: usize = 16;
 
 /// The names of two traces; `given` ones hold, empty ones are found.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
@@ -20,7 +20,7 @@ pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<St
     };
     let labels = PerSide::from_fn(|side: Side| side.label().to_owned());
     let found = told_apart(traces.map(model))
-        .or_else(|| told_apart(traces.map(device)))
+        .or_else(|| told_apart(traces.map(board)))
         .or_else(|| told_apart(traces.map(file)))
         .or_else(|| told_apart(traces.map(folder)))
         .unwrap_or_else(|| labels.clone());
@@ -48,12 +48,21 @@ fn device(trace: &Trace) -> Option<String> {
 /// `MI300X` of `AMD Instinct MI300X VF`, `V100` of `Tesla V100-SXM2-16GB`: the first word of letters
 /// and then digits.
 fn model(trace: &Trace) -> Option<String> {
+    let board = board(trace)?;
+    board.split([' ', '-']).next().map(str::to_owned)
+}
+
+/// `MI300X VF` of `AMD Instinct MI300X VF`: the model and what follows it.
+fn board(trace: &Trace) -> Option<String> {
     let name = device(trace)?;
-    let is_model = |word: &&str| {
+    let is_model = |word: &str| {
         let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         digits.len() < word.len() && digits.starts_with(|c: char| c.is_ascii_digit())
     };
-    name.split([' ', '-']).find(is_model).map(str::to_owned)
+    let mut words = std::iter::successors(Some(&name[..]), |rest| {
+        rest.split_once([' ', '-']).map(|(_, rest)| rest)
+    });
+    words.find(|rest| is_model(rest)).map(str::to_owned)
 }
 
 /// The name of the file without what says that it is a trace.

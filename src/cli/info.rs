@@ -1,6 +1,7 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
 use super::captures::CaptureArgs;
+use super::info_text;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
 use super::{Outcome, load};
@@ -10,10 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
-use tracetree::report::{
-    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
-    write_info_head_fields, write_info_json, write_info_line,
-};
+use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, Result};
 
@@ -99,7 +97,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_head(&info.head, console)?;
     }
     print_rest(&info, console)?;
-    console.print(|out| write_info_efficiency(&efficiency, out))
+    console.print(|out| info_text::write_efficiency(&efficiency, out))
 }
 
 fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
@@ -108,7 +106,7 @@ fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console)
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
         if console.is_verbose() {
-            console.print(|out| write_info_efficiency(&efficiency, out))?;
+            console.print(|out| info_text::write_efficiency(&efficiency, out))?;
         }
     }
     Ok(())
@@ -154,16 +152,16 @@ fn print_name(name: &str, console: &mut Console) -> Result<()> {
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
-        true => console.print(|out| write_info_head_fields(head, out)),
-        false => console.print(|out| write_info_head(head, out)),
+        true => console.print(|out| info_text::write_head_fields(head, out)),
+        false => console.print(|out| info_text::write_head(head, out)),
     }
 }
 
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
     match console.is_verbose() {
-        true => console.print(|out| write_info_fields(info, out)),
+        true => console.print(|out| info_text::write_fields(info, out)),
         false => {
-            console.print(|out| write_info_line(info, out))?;
+            console.print(|out| info_text::write_line(info, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())
         }

@@ -15,7 +15,10 @@ mod fail_on;
 mod fleet;
 mod fleet_summary;
 mod format;
+mod gate;
+mod history;
 mod info;
+mod info_text;
 mod limit;
 mod load;
 mod model_diff;
@@ -48,7 +51,7 @@ enum Outcome {
     Differences = 1,
     /// An input of several is missing, under `--strict`.
     Missing = 2,
-    /// The traces are not of the same work, under `--strict-comparability`.
+    /// The traces are not of the same work, under `--strict-comparability`; a gate that cannot tell.
     NotComparable = 3,
 }
 
@@ -81,7 +84,7 @@ enum Color {
 #[derive(Subcommand)]
 enum Command {
     /// Compare two traces and write a report folder.
-    Diff(diff_args::DiffArgs),
+    Diff(Box<diff_args::DiffArgs>),
     /// Tell what is in each trace.
     Info(info::InfoArgs),
     /// Print the call tree of one trace.
@@ -90,6 +93,12 @@ enum Command {
     Uid(uid::UidArgs),
     /// Tell why an event has the partner that it has.
     Explain(explain::ExplainArgs),
+    /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
+    Gate(gate::GateArgs),
+    /// Record, show or renew the baseline of a gate.
+    Baseline(gate::BaselineArgs),
+    /// Find where baselines changed over time.
+    History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
     ModelDiff(model_diff::ModelDiffArgs),
     /// Print a script that completes commands and options in a shell.
@@ -158,6 +167,9 @@ impl Command {
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::Explain(args) => explain::run(args, console),
+            Command::Gate(args) => gate::run(args, console),
+            Command::Baseline(args) => gate::run_baseline(args, console),
+            Command::History(args) => history::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
             Command::Completions(args) => pages::completions(args, console),
             Command::Man => pages::man(console),

@@ -7,6 +7,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use tracetree::program::Query;
 use tracetree::report::one_line;
 use tracetree::trace::{Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
@@ -30,8 +31,15 @@ pub(super) struct TreeArgs {
     /// Show only calls whose name matches, with what lies above and below them.
     #[arg(long, value_name = "REGEX")]
     include: Option<Pattern>,
+    /// Show only calls that a path query names, with what lies above and below them.
+    ///
+    /// Parts stand outermost first, and others may stand between them; `*` stands for any letters:
+    ///
+    /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["uid", "include"], verbatim_doc_comment)]
+    find: Option<Query>,
     /// Print the links (launches, forward to backward, flows) as a Graphviz graph instead.
-    #[arg(long, conflicts_with_all = ["all", "depth", "uid", "include"])]
+    #[arg(long, conflicts_with_all = ["all", "depth", "uid", "include", "find"])]
     dot: bool,
     #[command(flatten)]
     captures: CaptureArgs,
@@ -59,6 +67,8 @@ struct View<'a> {
     args: &'a TreeArgs,
     /// The call of `--uid`.
     top: Option<CallId>,
+    /// The calls of `--find`.
+    found: Option<Vec<CallId>>,
     /// Whether only calls with GPU work are looked at.
     is_gpu_path: bool,
 }
@@ -66,12 +76,13 @@ struct View<'a> {
 impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
+        let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
         // Where there is no GPU work at all, a GPU path would show nothing.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
         };
-        Ok(View { tree, args, top, is_gpu_path: has_gpu_work && !args.all })
+        Ok(View { tree, args, top, found, is_gpu_path: has_gpu_work && !args.all })
     }
 
     /// For each call, whether it is printed.
@@ -97,6 +108,9 @@ impl<'a> View<'a> {
             Some(call) => vec![call],
             None => self.tree.roots().collect(),
         };
+        if let Some(found) = &self.found {
+            return found.iter().copied().filter(|&call| self.is_in_view(call)).collect();
+        }
         let Some(pattern) = &self.args.include else { return scope };
         let mut chosen: Vec<CallId> = Vec::new();
         for call in scope.into_iter().flat_map(|call| self.tree.subtree(call)) {

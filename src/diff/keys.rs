@@ -104,7 +104,7 @@ fn launch_of(launched: Category) -> &'static str {
 }
 
 /// The name of a call without what may differ between two runs of the same code.
-pub(super) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
+pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     match kind {
         CallKind::Runtime => runtime_name(name),
         CallKind::Frame => frame_name(name),

@@ -28,6 +28,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
+pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
 use std::sync::Arc;

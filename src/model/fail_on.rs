@@ -18,6 +18,7 @@ use super::input;
 use super::kernel_type::KernelType;
 use super::quantity::Quantity;
 use super::scenario::ModelComparison;
+use crate::condition::{self, Condition, Relation};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A condition under which a comparison fails.
@@ -55,22 +56,6 @@ struct Bound {
     relation: Relation,
     limit: f64,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
-    Above,
-    AtLeast,
-    Below,
-    AtMost,
-}
-
-/// The relations as they are written; the longer ones first, so that `>=` is not read as `>`.
-const RELATIONS: [(&str, Relation); 4] = [
-    (">=", Relation::AtLeast),
-    ("<=", Relation::AtMost),
-    (">", Relation::Above),
-    ("<", Relation::Below),
-];
 
 /// Every row and scenario for which one of `conditions` holds, by condition, scenario and row.
 ///
@@ -136,13 +121,7 @@ impl FailOn {
 
 impl Bound {
     fn holds(&self, value: f64) -> bool {
-        let value = value.abs();
-        match self.relation {
-            Relation::Above => value > self.limit,
-            Relation::AtLeast => value >= self.limit,
-            Relation::Below => value < self.limit,
-            Relation::AtMost => value <= self.limit,
-        }
+        self.relation.holds(value.abs(), self.limit)
     }
 }
 
@@ -150,17 +129,16 @@ impl FromStr for FailOn {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // Kernel types may hold a colon, quantities do not.
-        let (kernel_type, bounds) = match text.rsplit_once(':') {
-            Some((name, bounds)) => {
-                let kernel_type = KernelType::new(name)
-                    .ok_or_else(|| malformed(text, "no kernel type before the colon"))?;
-                (Some(kernel_type), bounds)
-            }
-            None => (None, text),
+        let condition = Condition::parse(text).map_err(|message| malformed(text, &message))?;
+        let kernel_type = match condition.subject {
+            Some(name) => Some(
+                KernelType::new(name)
+                    .ok_or_else(|| malformed(text, "no kernel type before the colon"))?,
+            ),
+            None => None,
         };
         let bounds: Vec<Bound> =
-            bounds.split('&').map(|bound| parse_bound(bound, text)).collect::<Result<_>>()?;
+            condition.bounds.iter().map(|bound| bound_of(bound, text)).collect::<Result<_>>()?;
         let of_rows = bounds.iter().filter(|bound| bound.quantity.is_of_row()).count();
         if of_rows != 0 && of_rows != bounds.len() {
             return Err(malformed(text, "one bound is about rows, another about the scenario"));
@@ -172,22 +150,22 @@ impl FromStr for FailOn {
     }
 }
 
-fn parse_bound(bound: &str, text: &str) -> Result<Bound> {
-    let split = RELATIONS.iter().find_map(|(sign, relation)| {
-        let (quantity, limit) = bound.split_once(sign)?;
-        Some((quantity.trim(), *relation, limit.trim()))
-    });
-    let (name, relation, limit) =
-        split.ok_or_else(|| malformed(text, "expected `>`, `>=`, `<` or `<=`"))?;
+fn bound_of(bound: &condition::Bound<'_>, text: &str) -> Result<Bound> {
+    let name = bound.quantity;
     let quantity = Quantity::ALL.into_iter().find(|quantity| quantity.label() == name);
     let quantity = quantity
         .ok_or_else(|| malformed(text, &format!("unknown quantity {}", input::quoted(name))))?;
-    let number = limit.strip_suffix('%').unwrap_or(limit).trim_end();
-    let limit = number.parse::<f64>().ok().filter(|limit| limit.is_finite() && *limit >= 0.0);
-    let limit = limit.ok_or_else(|| {
-        malformed(text, &format!("{} is no percentage from 0", input::quoted(number)))
+    if let Some((label, _)) = bound.labels.first() {
+        let message = format!("{name} has no label {}", input::quoted(label));
+        return Err(malformed(text, &message));
+    }
+    let number = bound.number.parse::<f64>().ok();
+    let limit = number.filter(|limit| limit.is_finite() && *limit >= 0.0);
+    let limit = limit.filter(|_| ["", "%"].contains(&bound.unit)).ok_or_else(|| {
+        let written = format!("{}{}", bound.number, bound.unit);
+        malformed(text, &format!("{} is no percentage from 0", input::quoted(&written)))
     })?;
-    Ok(Bound { quantity, relation, limit })
+    Ok(Bound { quantity, relation: bound.relation, limit })
 }
 
 fn malformed(text: &str, message: &str) -> Error {

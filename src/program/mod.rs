@@ -13,6 +13,7 @@
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
+//! | which calls a path query names | [`Query`] |
 //! | class and instance of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
@@ -26,6 +27,7 @@ mod model;
 mod phase;
 mod phases;
 mod platform;
+mod query;
 mod repeats;
 mod selection;
 mod steps;
@@ -44,6 +46,8 @@ pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
+pub(crate) use query::extend_chain;
+pub use query::{Glob, Part, Progress, Query, Segment, Word, nearest};
 pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};

@@ -32,10 +32,7 @@ mod xlsx;
 pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
-pub use info::{
-    DescribedTrace, write_info_efficiency, write_info_fields, write_info_head,
-    write_info_head_fields, write_info_json, write_info_line,
-};
+pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
@@ -44,9 +41,10 @@ pub use summary::{
     write_summary,
 };
 pub use text::{
-    CauseLine, Unit, answer, answer_remarks, cause_lines, evidence, node_name, one_line, percent,
-    sentence as verdict, shorten, times,
+    CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,
 };
+#[cfg(feature = "cli")]
+pub(crate) use text::{Unit, one_line, shorten, times};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -8,7 +8,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     changes().and(sides()).and(instances()).table(
         (name, "place where the sides run different numbers of kernels, largest difference first"),
         analysis,
-        |analysis| Box::new(analysis.fusions().into_iter()),
+        |analysis| Box::new(analysis.fusions().iter().cloned()),
     )
 }
 

@@ -66,9 +66,6 @@ fn captures() -> Columns<Analysis, Row> {
         "the call that began the capture: its position in the capture's `traceEvents`",
         |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
     );
-    fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
-        value.map_or(Cell::Empty, Into::into)
-    }
     Columns::new()
         .text("capture", "file of the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
@@ -91,4 +88,9 @@ fn captures() -> Columns<Analysis, Row> {
         .text("misfit", "where none fits, the nearest one and why it is none", |_, r| {
             of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}")))
         })
+}
+
+/// Empty where there is no value.
+fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
+    value.map_or(Cell::Empty, Into::into)
 }

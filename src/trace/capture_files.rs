@@ -89,11 +89,11 @@ fn details(folder: &Path) -> Vec<Details> {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// `bs_32_rank0.json.gz`.
+/// `bs_32_rank0.json.gz`, `decode_bs_32_rank0.json.gz`.
 fn batch_of_name(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy();
-    let (size, _) = name.strip_prefix("bs_")?.split_once(['_', '.'])?;
-    size.parse().ok()
+    let rest = name.strip_prefix("bs_").or_else(|| name.split_once("_bs_").map(|(_, rest)| rest));
+    rest?.split_once(['_', '.'])?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -104,6 +104,7 @@ mod tests {
     fn a_name_may_tell_the_batch() {
         assert_eq!(batch_of_name(Path::new("a/bs_32_rank0.json.gz")), Some(32));
         assert_eq!(batch_of_name(Path::new("bs_8.json")), Some(8));
+        assert_eq!(batch_of_name(Path::new("decode_bs_16_rank0.json.gz")), Some(16));
         assert_eq!(batch_of_name(Path::new("graph_capture_rank_0.json.gz")), None);
     }
 

@@ -15,7 +15,6 @@ mod spans;
 mod sparse;
 mod texts;
 mod time;
-#[cfg(feature = "model")]
 mod unpack;
 
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
@@ -36,5 +35,4 @@ pub(crate) use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;
-#[cfg(feature = "model")]
 pub(crate) use unpack::unpack;

@@ -16,22 +16,22 @@ impl Grafts {
     pub(super) fn of(trace: &Trace) -> Grafts {
         let mut grafts = Grafts::default();
         let mut launches: FxHashMap<Uid, Option<EventId>> = FxHashMap::default();
-        for (event, &call) in trace.captured_calls().iter() {
+        let mut calls: Vec<(CapturedCall, EventId)> =
+            trace.captured_calls().iter().map(|(event, &call)| (call, event)).collect();
+        calls.sort_unstable_by_key(|(call, _)| (call.launch, call.position));
+        for (call, event) in calls {
             let launch = launches.entry(call.launch).or_insert_with(|| trace.event_at(call.launch));
             if let Some(launch) = *launch {
                 grafts.below.entry(launch).or_default().push((call, event));
             }
         }
-        for calls in grafts.below.values_mut() {
-            calls.sort_unstable_by_key(|(call, _)| call.position);
-        }
-        for (kernel, &uid) in trace.captured_launches().iter() {
+        let mut kernels: Vec<(EventId, Uid)> =
+            trace.captured_launches().iter().map(|(kernel, &uid)| (kernel, uid)).collect();
+        kernels.sort_unstable_by_key(|&(kernel, _)| (trace.start(kernel), kernel));
+        for (kernel, uid) in kernels {
             if let Some(call) = trace.event_at(uid) {
                 grafts.kernels.entry(call).or_default().push(kernel);
             }
-        }
-        for kernels in grafts.kernels.values_mut() {
-            kernels.sort_unstable_by_key(|&kernel| (trace.start(kernel), kernel));
         }
         grafts
     }

@@ -74,6 +74,35 @@ impl Graphs {
         })
     }
 
+    /// A capture and a replay that were recorded, of one graph, whose launches and kernels are equally
+    /// many and stand in one order.
+    pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
+        let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
+        let mark = |name: &str| mark(name).expect("one graph is captured");
+        let (begin, end) = (mark("StreamBeginCapture"), mark("StreamEndCapture"));
+        let inside = |event: &&Event| event.start > begin.start && event.start < end.start;
+        let is_launch =
+            |event: &&Event| event.kind == Kind::Runtime && LaunchKind::of(&event.name).is_some();
+        let mut launches: Vec<&Event> =
+            capture.events.iter().filter(is_launch).filter(inside).collect();
+        launches.sort_by_key(|event| (event.start, event.origin));
+        let graph = replay.events.iter().find(|event| event.name.contains("GraphLaunch"));
+        let graph = graph.and_then(|event| event.correlation);
+        let mut kernels: Vec<&Event> = replay
+            .events
+            .iter()
+            .filter(|event| event.kind == Kind::Gpu && event.correlation == graph)
+            .collect();
+        kernels.sort_by_key(|event| (event.start, event.origin));
+        assert_eq!(launches.len(), kernels.len());
+        let truth = kernels.iter().zip(&launches).filter_map(|(k, l)| Some((k.origin?, l.origin?)));
+        let truth: FxHashMap<u32, u32> = truth.collect();
+        let mut replay = replay;
+        let is_replayed = |event: &Event| event.kind != Kind::Gpu || event.correlation == graph;
+        replay.events.retain(is_replayed);
+        Graphs { capture, replay, truth }
+    }
+
     /// The same with one thing changed.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
@@ -155,18 +184,30 @@ impl Graphs {
     /// their own launch, or at the graph launch where it was not captured.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
-        let (mut right, mut all) = (0, 0);
-        for (at, event) in self.replay.events.iter().enumerate() {
-            if event.kind != Kind::Gpu {
-                continue;
-            }
-            let kernel = trace.event_at(Uid(at as u32)).expect("an event of the replay");
-            let found = launch_of(trace, kernel).map(|at| self.capture.events[at].origin);
-            let expected = event.origin.and_then(|origin| self.truth.get(&origin));
-            right += usize::from(found == expected.map(|&origin| Some(origin)));
-            all += 1;
-        }
-        (right, all)
+        let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
+        let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
+        let sort =
+            |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
+        // Of equal kernels in a row nothing tells which one has lost its launch.
+        let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
+        let right = rows.map(|row| {
+            let mut expected: Vec<Option<u32>> = row
+                .iter()
+                .map(|&at| {
+                    self.replay.events[at].origin.and_then(|at| self.truth.get(&at).copied())
+                })
+                .collect();
+            let found = row.iter().map(|&at| {
+                let kernel = trace.event_at(Uid(at as u32)).expect("an event of the replay");
+                launch_of(trace, kernel).and_then(|at| self.capture.events[at].origin)
+            });
+            let mut take = |found: &Option<u32>| {
+                let place = expected.iter().position(|expected| expected == found);
+                place.map(|place| expected.swap_remove(place)).is_some()
+            };
+            found.filter(|found| take(found)).count()
+        });
+        (right.sum(), kernels.len())
     }
 }
 

@@ -52,6 +52,36 @@ impl CategoryTable {
     }
 }
 
+/// The category of every accounted event of one trace, without another beside it.
+#[derive(Debug, Clone)]
+pub(crate) struct TraceCategories<'c> {
+    categories: &'c Categories,
+    measure: Measure,
+    column: Vec<Category>,
+}
+
+impl<'c> TraceCategories<'c> {
+    /// Judges the events of one tree.
+    pub(crate) fn of(
+        program: &Program,
+        measure: Measure,
+        categories: &'c Categories,
+    ) -> TraceCategories<'c> {
+        let (tree, rules) = (program.tree(), &categories.rules);
+        let mut column = column(program, measure, rules);
+        let mut same = SameKernels::default();
+        same.learn(tree, measure, &column);
+        same.apply(tree, measure, rules, &mut column);
+        TraceCategories { categories, measure, column }
+    }
+
+    /// Name of the category of an accounted call; `unclassified` for others.
+    pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
+        let slot = self.measure.slot(tree, call);
+        self.categories.name(slot.map_or(NOTHING, |slot| self.column[slot]).id)
+    }
+}
+
 /// The category of each accounted event of one tree, by slot.
 fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<Category> {
     let (tree, phases) = (&**program.tree(), program.phases());

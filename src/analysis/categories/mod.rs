@@ -22,6 +22,7 @@ mod rules;
 mod same_kernels;
 
 pub(super) use evidence::CategoryTable;
+pub(crate) use evidence::TraceCategories;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;

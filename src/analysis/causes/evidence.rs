@@ -7,7 +7,9 @@ use super::kernel_words;
 use super::places::Place;
 use super::reason::Reason;
 use super::scale::Scale;
-use crate::analysis::{Analysis, IdleKind, WorkChange, clause, work_change};
+use crate::analysis::{
+    Analysis, FusionRow, IdleKind, KernelChange, WorkChange, clause, work_change,
+};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -82,7 +84,23 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
         PartKind::Common | PartKind::Unlinked => String::new(),
     };
-    times + &work(part, scale) + &ops + &names
+    times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+}
+
+/// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →
+/// aten::addmm`.
+fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
+    let is_here = |row: &&FusionRow| {
+        Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
+    };
+    analysis.fusions().iter().find(is_here).map_or_else(String::new, |row| {
+        let word = match row.change {
+            KernelChange::FusedIn(Side::Baseline, _) => "fused in the baseline",
+            KernelChange::FusedIn(Side::Candidate, _) | KernelChange::Count => "fused",
+        };
+        let [before, after] = Side::BOTH.map(|side| row.ops[side].join(", "));
+        format!("; {word}: {before} → {after}")
+    })
 }
 
 /// How fast the work was done, where all of it has a model: `; same work, 163 → 51 TFLOP/s, 5 % of

@@ -77,7 +77,11 @@ type Group<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 impl Analysis {
     /// Where the number of kernels differs: largest difference of time first, then by path.
-    pub fn fusions(&self) -> Vec<FusionRow> {
+    pub fn fusions(&self) -> &[FusionRow] {
+        self.cached.fusions.get_or_init(|| self.find_fusions())
+    }
+
+    fn find_fusions(&self) -> Vec<FusionRow> {
         if self.measure() != Measure::GpuTime {
             return Vec::new();
         }

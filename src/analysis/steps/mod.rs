@@ -3,7 +3,7 @@
 mod timeline;
 
 use super::{Analysis, Judgement};
-use crate::program::{Communication, Measure, Phase, Phases, StepId, StepSpan, Steps};
+use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -169,40 +169,9 @@ impl Analysis {
         count: usize,
         group: impl Fn(CallId) -> usize,
     ) -> Vec<Figures> {
-        let (tree, communication) = (self.tree(side), self.diff.program(side).communication());
-        let mut figures = vec![Figures::default(); count];
-        let mut occupied = Vec::new();
-        let mut launches: Vec<(usize, CallId)> = Vec::new();
-        for &call in self.accounted_calls(side) {
-            let event = tree.event(call).expect("accounted calls are events");
-            let at = group(call);
-            let activity = activity(tree, communication, call);
-            figures[at].add(activity, self.time_of(side, call));
-            launches.extend(self.launch_of(tree, call).map(|launch| (at, launch)));
-            let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-            occupied.push(Occupied { start, end, group: at, activity });
-        }
-        launches.sort_unstable();
-        launches.dedup();
-        for (at, _) in launches {
-            figures[at].launches += 1;
-        }
-        let (begin, end) = whole(&occupied, steps);
-        for (figures, share) in
-            figures.iter_mut().zip(timeline::divide(begin, end, occupied, count))
-        {
-            figures.busy = share.busy;
-            figures.idle = share.idle;
-            figures.exposed_communication = share.exposed;
-        }
-        figures
-    }
-
-    fn launch_of(&self, tree: &CallTree, call: CallId) -> Option<CallId> {
-        match self.measure() {
-            Measure::GpuTime => tree.running_launch(call),
-            Measure::HostSelfTime => None,
-        }
+        let calls = self.accounted_calls(side).iter().copied();
+        let program = self.diff.program(side);
+        group_figures((program, self.measure()), steps, calls, count, group)
     }
 
     fn is_captured(&self, tree: &CallTree, call: CallId) -> bool {
@@ -213,6 +182,48 @@ impl Analysis {
         let StepPlace::Step(step) = place else { return None };
         let span = steps.spans().get(step.index())?;
         Some(StepName { name: steps.name(self.tree(side), step), phase: span.phase })
+    }
+}
+
+/// The figures of `count` groups of the accounted `calls` of one tree; `group` names that of a call.
+pub(crate) fn group_figures(
+    (program, measure): (&Program, Measure),
+    steps: &Steps,
+    calls: impl Iterator<Item = CallId>,
+    count: usize,
+    group: impl Fn(CallId) -> usize,
+) -> Vec<Figures> {
+    let (tree, communication) = (program.tree(), program.communication());
+    let mut figures = vec![Figures::default(); count];
+    let mut occupied = Vec::new();
+    let mut launches: Vec<(usize, CallId)> = Vec::new();
+    for call in calls {
+        let event = tree.event(call).expect("accounted calls are events");
+        let at = group(call);
+        let activity = activity(tree, communication, call);
+        figures[at].add(activity, measure.time(tree, call));
+        launches.extend(launch_of(tree, measure, call).map(|launch| (at, launch)));
+        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+        occupied.push(Occupied { start, end, group: at, activity });
+    }
+    launches.sort_unstable();
+    launches.dedup();
+    for (at, _) in launches {
+        figures[at].launches += 1;
+    }
+    let (begin, end) = whole(&occupied, steps);
+    for (figures, share) in figures.iter_mut().zip(timeline::divide(begin, end, occupied, count)) {
+        figures.busy = share.busy;
+        figures.idle = share.idle;
+        figures.exposed_communication = share.exposed;
+    }
+    figures
+}
+
+fn launch_of(tree: &CallTree, measure: Measure, call: CallId) -> Option<CallId> {
+    match measure {
+        Measure::GpuTime => tree.running_launch(call),
+        Measure::HostSelfTime => None,
     }
 }
 

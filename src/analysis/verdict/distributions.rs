@@ -39,7 +39,7 @@ pub(super) fn inverse_trigamma(y: f64) -> f64 {
 }
 
 /// The probability that a number of Student's t distribution lies at least as far from 0 as `t`.
-pub(super) fn two_tails(t: f64, degrees: f64) -> f64 {
+pub(crate) fn two_tails(t: f64, degrees: f64) -> f64 {
     let (a, b) = (degrees / 2.0, 0.5);
     let x = degrees / (degrees + t * t);
     x.inc_beta(a, b, a.ln_beta(b)).clamp(0.0, 1.0)

@@ -14,6 +14,7 @@ mod sampler;
 mod trend;
 mod words;
 
+pub(crate) use distributions::two_tails;
 pub use family::{Family, Question};
 pub use judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 pub use places::{Site, Verdicts};

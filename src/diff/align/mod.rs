@@ -124,16 +124,35 @@ impl<'a> Aligner<'a> {
     fn descend(&mut self) {
         while let Some((a, b)) = self.queue.pop() {
             if !self.pair_identical(a, b) {
-                let lists = PerSide::new(
-                    self.outlines.baseline.children(a),
-                    self.outlines.candidate.children(b),
-                );
+                let lists = self.children(a, b);
                 self.scope = PerSide::new(
                     a + 1..self.outlines.baseline.end(a),
                     b + 1..self.outlines.candidate.end(b),
                 );
                 self.align_lists(lists);
             }
+        }
+    }
+
+    /// What is to be aligned below a pair: the calls directly below; but below a graph launch whose
+    /// capture only one side has the GPU events, which stand at another depth there.
+    fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
+        let calls = PerSide::new(a, b);
+        let is_bare = |side: Side| {
+            let (tree, call) = (self.trees[side], CallId(calls[side]));
+            tree.is_graph_launch(call).then(|| tree.size(call) == tree.gpu_events(call) + 1)
+        };
+        let [one, two] = Side::BOTH.map(is_bare);
+        match one.zip(two) {
+            Some((one, two)) if one != two => PerSide::from_fn(|side| {
+                let (tree, call) = (self.trees[side], CallId(calls[side]));
+                let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
+                let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Gpu);
+                let mut events: Vec<CallId> = below.collect();
+                events.sort_by_key(|&event| (start(event), event));
+                events.into_iter().map(|event| event.0).collect()
+            }),
+            Some(_) | None => PerSide::from_fn(|side| self.outlines[side].children(calls[side])),
         }
     }
 

@@ -14,8 +14,19 @@ const LEAST_PLACED: f64 = 0.85;
 const MOST_REPLACED: f64 = 0.02;
 /// A smaller share of kernels that do the work of their op, where names are not recorded, is chance.
 const LEAST_AGREEMENT: f64 = 0.8;
+/// Fewer of the launches are none of a replay whose end lies beyond the end of the trace.
+const LEAST_OF_CUT_OFF: f64 = 0.5;
 /// So many captured graphs are aligned with a replay at most: those with most in common.
 const ALIGNED: usize = 16;
+
+/// Whether all of a replay is in the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplayEnd {
+    /// Another one follows.
+    Recorded,
+    /// It is the last one: it may go on behind the end of the trace.
+    MayBeMissing,
+}
 
 /// A captured graph, held against a replay.
 #[derive(Debug, Clone)]
@@ -25,6 +36,8 @@ pub(super) struct Candidate {
     /// Why it is not the one; `None` where it may be.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
+    /// Captured launches that became no kernel of the replay.
+    left_over: usize,
 }
 
 impl Candidate {
@@ -33,14 +46,15 @@ impl Candidate {
         self.rank() == other.rank()
     }
 
-    /// What fits stands before what does not; then the batch counts, then what is placed.
-    fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, i64) {
+    /// What fits stands before what does not; then the batch counts, then what is placed, then what
+    /// is left over.
+    fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
             // Of those that do not fit the nearest by kernels is worth telling.
-            Some(_) => (true, Suits::Not, placed, -agreement),
-            None => (false, self.suits, placed, -agreement),
+            Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
+            None => (false, self.suits, placed, self.left_over, -agreement),
         }
     }
 }
@@ -93,6 +107,7 @@ impl<'a> Fitting<'a> {
         &mut self,
         ran: &[Ran],
         batch: Option<ReplayedBatch>,
+        end: ReplayEnd,
     ) -> Vec<Candidate> {
         let names = bag(ran.iter().map(|event| event.name));
         let mut kinds: Vec<((usize, usize), usize)> = (0..self.kinds.len())
@@ -105,13 +120,15 @@ impl<'a> Fitting<'a> {
             let alignment = self.alignment(ran, kind);
             for &graph in &self.kinds[kind].graphs {
                 let suits = suits(self.batches.of_graph(graph), batch);
-                let misfit = misfit(&alignment, self.kinds[kind].launched.len(), ran.len());
+                let launches = self.kinds[kind].launched.len();
+                let misfit = misfit(&alignment, launches, ran.len(), end);
+                let left_over = launches - alignment.placed();
                 let misfit = misfit.or(match (suits, batch) {
                     (Suits::Not, Some(batch)) => Some(Misfit::OtherBatch(batch.tokens)),
                     _ => None,
                 });
                 let alignment = alignment.clone();
-                candidates.push(Candidate { graph, alignment, misfit, suits });
+                candidates.push(Candidate { graph, alignment, misfit, suits, left_over });
             }
         }
         candidates.sort_by_key(|candidate| (candidate.rank(), candidate.graph));
@@ -150,12 +167,19 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
 }
 
 /// Why the launches cannot have become the kernels.
-fn misfit(alignment: &Alignment, launches: usize, kernels: usize) -> Option<Misfit> {
+fn misfit(
+    alignment: &Alignment,
+    launches: usize,
+    kernels: usize,
+    end: ReplayEnd,
+) -> Option<Misfit> {
     let placed = alignment.placed();
     let share = |of: usize| placed as f64 / of.max(1) as f64;
     let replaced = (launches.min(kernels) - placed) as f64 / kernels.max(1) as f64;
-    // The end of a replay may lie beyond the end of the trace.
-    let is_cut_off = placed == kernels && share(launches) >= 0.5 && alignment.agreement() == 1.0;
+    let is_cut_off = end == ReplayEnd::MayBeMissing
+        && placed == kernels
+        && share(launches) >= LEAST_OF_CUT_OFF
+        && alignment.agreement() == 1.0;
     if !is_cut_off
         && (share(launches).min(share(kernels)) < LEAST_PLACED || replaced > MOST_REPLACED)
     {

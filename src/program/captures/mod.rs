@@ -17,7 +17,7 @@ use crate::trace::{Graft, Notes, Trace};
 use crate::tree::{Alphabet, CallId, CallTree, Capture, CapturedGraph, Ran, Replay, ReplayedGraph};
 use crate::tree::{CallKind, TreeOptions};
 use batches::Batches;
-use fit::{Candidate, Fitting};
+use fit::{Candidate, Fitting, ReplayEnd};
 use std::sync::Arc;
 
 /// Traces that were recorded while graphs were captured.
@@ -107,7 +107,14 @@ impl Captures {
         let candidates: Vec<Vec<Candidate>> = launches
             .iter()
             .zip(&replays)
-            .map(|(&launch, ran)| fitting.candidates(ran, batches.of_replay(tree, launch)))
+            .enumerate()
+            .map(|(at, (&launch, ran))| {
+                let end = match at + 1 == launches.len() {
+                    true => ReplayEnd::MayBeMissing,
+                    false => ReplayEnd::Recorded,
+                };
+                fitting.candidates(ran, batches.of_replay(tree, launch), end)
+            })
             .collect();
         let groups = |id: GraphId| batches.group(id);
         let chosen = order::choose(tree, &launches, &candidates, self, groups);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The unit that all times of one report are shown in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Microseconds.
     Micros,
     /// Milliseconds.
@@ -15,7 +15,7 @@ pub enum Unit {
 
 impl Unit {
     /// Milliseconds where the larger total has at least one, microseconds below.
-    pub fn fitting(totals: PerSide<Nanos>) -> Unit {
+    pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
         match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
             true => Unit::Micros,
             false => Unit::Millis,
@@ -23,7 +23,7 @@ impl Unit {
     }
 
     /// `us` or `ms`.
-    pub fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Unit::Micros => "us",
             Unit::Millis => "ms",
@@ -31,7 +31,7 @@ impl Unit {
     }
 
     /// The time in this unit with three decimals, without the unit.
-    pub fn show(self, time: Nanos) -> String {
+    pub(crate) fn show(self, time: Nanos) -> String {
         match self {
             Unit::Micros => format!("{:.3}", time.as_micros()),
             Unit::Millis => format!("{:.3}", time.as_millis()),
@@ -40,7 +40,7 @@ impl Unit {
 
     /// The time in this unit to the nanosecond, without the unit: figures that add up to the last
     /// digit.
-    pub fn show_exact(self, time: Nanos) -> String {
+    pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
             Unit::Micros => (1_000, 3),
             Unit::Millis => (1_000_000, 6),
@@ -51,7 +51,7 @@ impl Unit {
     }
 
     /// Like [`Unit::show`], always with a sign; zero has none.
-    pub fn show_signed(self, time: Nanos) -> String {
+    pub(crate) fn show_signed(self, time: Nanos) -> String {
         match time.0 {
             1.. => format!("+{}", self.show(time)),
             _ => self.show(time),
@@ -60,7 +60,7 @@ impl Unit {
 }
 
 /// `1.32x`; empty where a side has no time.
-pub fn times(time: PerSide<Nanos>) -> String {
+pub(crate) fn times(time: PerSide<Nanos>) -> String {
     match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
         true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
         false => String::new(),
@@ -68,7 +68,7 @@ pub fn times(time: PerSide<Nanos>) -> String {
 }
 
 /// Part of a whole in percent with one decimal; empty where the whole is nothing.
-pub fn percent(part: Nanos, whole: Nanos) -> String {
+pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     match whole == Nanos::ZERO {
         true => String::new(),
         false => format!("{:.1} %", 100.0 * part.0 as f64 / whole.0 as f64),
@@ -78,7 +78,7 @@ pub fn percent(part: Nanos, whole: Nanos) -> String {
 /// One line of text without control characters and without characters that turn the direction of
 /// what follows: both are shown as escapes. Names of traces pass through here on the way to a
 /// terminal, a Markdown file or a drawing.
-pub fn one_line(name: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
     if name.as_bytes().iter().all(is_plain) || !name.contains(is_disruptive) {
         return Cow::Borrowed(name);
@@ -101,7 +101,7 @@ fn is_disruptive(letter: char) -> bool {
 
 /// Shortens a text to `room` characters from the middle. The end of a name mostly tells more than
 /// its start (`…conv.py(458): forward`), so it gets the larger half.
-pub fn shorten(text: &str, room: usize) -> Cow<'_, str> {
+pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {
         return Cow::Borrowed(text);

@@ -7,6 +7,6 @@ pub(super) mod merged_tree;
 mod verdict;
 
 pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
-pub use figures::{Unit, one_line, percent, shorten, times};
+pub(crate) use figures::{Unit, one_line, percent, shorten, times};
 pub use labels::node_name;
 pub use verdict::{evidence, sentence};

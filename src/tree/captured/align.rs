@@ -55,7 +55,7 @@ const GAP: Score = 12;
 /// What it costs to use an event that started before one of another stream that is used up.
 const OUT_OF_ORDER: Score = 2;
 /// How often the alignment is repeated with what the one before has taught.
-const LESSONS: usize = 3;
+const LESSONS: usize = 4;
 
 /// Aligns captured launches with the events of a replay.
 pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Alignment {
@@ -118,9 +118,6 @@ fn learned(
     evidence: &mut Evidence<'_>,
 ) -> (Score, Alignment) {
     let mut found = Search { launched, ran, streams, evidence }.run();
-    if launched.iter().all(|launch| launch.name.is_some()) {
-        return found;
-    }
     for _ in 0..LESSONS {
         evidence.learn(launched, ran, &found.1);
         let next = Search { launched, ran, streams, evidence }.run();

@@ -8,6 +8,7 @@ use super::align::Alignment;
 use super::graphs::LaunchKind;
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// What speaks for a pair, in sixteenths of a point.
 pub(super) type Score = i32;
@@ -22,6 +23,10 @@ const OP_IS_KERNEL: Score = 96;
 const SAME_WORK: Score = 48;
 /// They do two kinds of work.
 const OTHER_WORK: Score = -24;
+/// A word of the op stands in the kernel's name.
+const SAME_WORD: Score = 32;
+/// Shorter words are parts of many others.
+const SHORTEST_WORD: usize = 3;
 /// Grid and block agree, where names are not recorded.
 const GRID: Score = 24;
 /// All launches like this one are paired with this kernel.
@@ -30,7 +35,13 @@ const LEARNED: Score = 80;
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of work, each by words of ops and by parts of kernel names.
-const WORK: [(&[&str], &[&str]); 14] = [
+const WORK: [(&[&str], &[&str]); 17] = [
+    (
+        &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
+        &["conv", "igemm", "implicit", "winograd", "xmma", "wgrad", "dgrad", "cudnn", "fprop"],
+    ),
+    (&["pool", "pool2d"], &["pool"]),
+    (&["foreach", "adam", "adamw"], &["multi_tensor"]),
     (
         &["mm", "addmm", "bmm", "baddbmm", "matmul", "linear", "gemm", "scaled", "gemv"],
         &["gemm", "gemv", "cijk", "cutlass", "xmma", "wvsplitk", "splitk", "nvjet"],
@@ -39,10 +50,10 @@ const WORK: [(&[&str], &[&str]); 14] = [
         &["attention", "attn", "mha", "sdpa", "mla", "fmha"],
         &["attn", "attention", "mha", "flash", "paged", "mla"],
     ),
-    (&["norm", "rmsnorm", "layernorm", "batchnorm"], &["norm"]),
+    (&["norm", "rmsnorm", "layernorm", "batchnorm"], &["norm", "bn_", "bnfwd", "bnbwd"]),
     (&["rotary", "rope", "mrope"], &["rotary", "rope"]),
     (&["silu", "gelu", "relu", "swiglu", "sigmoid"], &["silu", "gelu", "relu", "act_and"]),
-    (&["softmax"], &["softmax"]),
+    (&["softmax", "entropy"], &["softmax"]),
     (&["topk", "sort"], &["topk", "sort"]),
     (&["embedding", "gather", "index", "scatter"], &["gather", "index", "scatter", "embedding"]),
     (&["copy", "contiguous", "clone", "to"], &["copy"]),
@@ -58,7 +69,7 @@ pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// What the words of a context and of a kernel say, worked out once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was paired with a kernel, and at all.
+    /// How often a context was paired with a kernel of this name, with one of this sort, and at all.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -80,16 +91,20 @@ impl<'a> Evidence<'a> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
         }
-        if let Some(name) = launched.name {
-            return (name == ran.name).then_some(KIND + NAME);
+        if launched.name.is_some_and(|name| name != ran.name) {
+            return None;
         }
-        let mut score = KIND + self.words(launched.context, ran.name);
+        let mut score = match launched.name {
+            Some(_) => KIND + NAME,
+            None => KIND + self.words(launched.context, ran.name),
+        };
         if let (true, Some(planned), Some(used)) = (self.uses_grids, launched.grid, ran.grid) {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            let these = self.pairs.get(&(launched.context, ran.name)).copied().unwrap_or(0);
-            let (all, these) = (all as Score, these as Score);
+            // The name and the grid count alike: without shapes one op has many grids.
+            let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
+            let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
         }
         Some(score)
@@ -121,6 +136,7 @@ impl<'a> Evidence<'a> {
         let (mut equal, mut grids) = (0, 0);
         for (at, launch) in alignment.pairs() {
             let (launch, ran) = (&launched[launch], &ran[at]);
+            *self.pairs.entry((launch.context, ran.sort)).or_default() += 1;
             *self.pairs.entry((launch.context, ran.name)).or_default() += 1;
             *self.contexts.entry(launch.context).or_default() += 1;
             if let (Some(planned), Some(used)) = (launch.grid, ran.grid) {
@@ -132,8 +148,8 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Share of the pairs in which the kernel is the usual one for launches of its kind, and does the
-    /// work that the op names.
+    /// Share of the pairs in which the kernel does the work that the op names or, where no word tells,
+    /// is the usual one for launches of its kind.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -141,18 +157,22 @@ impl<'a> Evidence<'a> {
         alignment: &Alignment,
     ) -> f64 {
         self.learn(launched, ran, alignment);
+        let mut names: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for (at, launch) in alignment.pairs() {
+            *names.entry((launched[launch].context, ran[at].name)).or_default() += 1;
+        }
         let mut usual: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-        for (&(context, kernel), &count) in &self.pairs {
-            let best = usual.entry(context).or_insert((count, kernel));
-            *best = (*best).max((count, kernel));
+        for (&(context, name), &count) in &names {
+            let best = usual.entry(context).or_insert((count, name));
+            *best = (*best).max((count, name));
         }
         let (mut agree, mut all) = (0.0, 0.0);
         for (at, launch) in alignment.pairs() {
             let (launch, ran) = (&launched[launch], &ran[at]);
-            let is_usual =
-                usual.get(&launch.context).is_some_and(|&(_, kernel)| kernel == ran.name);
-            let agrees = launch.name.is_some()
-                || (is_usual && self.words(launch.context, ran.name) > OTHER_WORK);
+            let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
+            let words = self.words(launch.context, ran.name);
+            // Without shapes one op has several usual kernels; then the words must say that it is one.
+            let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
         }
@@ -187,7 +207,13 @@ fn words(context: &str, kernel: &str) -> Score {
         }
         both = [both[0] || is_op, both[1] || is_kernel];
     }
+    let is_shared =
+        |word: &&str| word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word);
+    // The op's own name alone: frames have too many words.
+    let of_op = op.to_ascii_lowercase();
+    let mut own = of_op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     match both {
+        _ if own.any(|word| is_shared(&word)) => SAME_WORD,
         [true, true] => OTHER_WORK,
         _ => 0,
     }

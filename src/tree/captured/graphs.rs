@@ -119,6 +119,7 @@ fn is_end(name: &str) -> bool {
 }
 
 /// From where to where a graph was captured.
+#[derive(Debug, Clone, Copy)]
 struct Captured {
     begin: EventId,
     thread: ThreadId,

@@ -27,6 +27,13 @@ impl Alphabet {
         &self.texts[id as usize]
     }
 
+    /// The number of a kernel's name with its grid.
+    fn sort(&mut self, trace: &Trace, event: EventId) -> u32 {
+        let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
+        let text = format!("{}\n{grid}", trace.name(event));
+        self.id(&text)
+    }
+
     /// The number of a recorded grid and block.
     fn grid(&mut self, trace: &Trace, grid: Option<&Grid>) -> Option<u32> {
         let grid = grid?;
@@ -55,6 +62,8 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
+    /// Name and grid: what an op launches with one shape.
+    pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
     /// The number of the graph's node, where it was recorded.
@@ -147,6 +156,7 @@ impl Ran {
                 kind: kind_of(trace, event),
                 name: alphabet.id(trace.name(event)),
                 grid: alphabet.grid(trace, trace.grids().get(event)),
+                sort: alphabet.sort(trace, event),
                 stream: trace.stream(event).unwrap_or(Stream { device: 0, number: 0 }),
                 start: trace.start(event),
                 node: trace.graph_nodes().get(event).copied(),

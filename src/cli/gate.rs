@@ -1,0 +1,172 @@
+//! `tracetree gate`: runs against a baseline, by rules; `tracetree baseline`: the file of one.
+
+use super::Outcome;
+use super::output::Console;
+use clap::{ArgGroup, Args, Subcommand};
+use std::path::{Path, PathBuf};
+use tracetree::gate::{
+    Date, Digest, Digester, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Rules,
+    run_files,
+};
+use tracetree::report::one_line;
+use tracetree::{Error, ErrorKind, Result};
+
+/// The file of rules that is read where none is named.
+const USUAL_RULES: &str = "tracetree.toml";
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("before").args(["baseline", "base"]).required(true))]
+pub(super) struct GateArgs {
+    /// The baseline: a file that `tracetree baseline record` wrote.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// The runs before, where there is no baseline file: traces, folders, patterns.
+    #[arg(long, value_name = "TRACE", num_args = 1..)]
+    base: Vec<PathBuf>,
+    /// The runs that are checked.
+    #[arg(long = "new", value_name = "TRACE", num_args = 1.., conflicts_with = "runs")]
+    new: Vec<PathBuf>,
+    /// The runs that are checked: traces, folders, patterns.
+    #[arg(value_name = "NEW")]
+    runs: Vec<PathBuf>,
+    /// TOML file with the rules [default: tracetree.toml where there is one].
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    format: GateFormat,
+    /// Write the result into a file instead of to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Whether to `fail` (exit with 3) or `pass` where something cannot be told [default: what the
+    /// rules say, else fail].
+    #[arg(long, value_name = "WHAT", value_parser = Inconclusive::parse)]
+    inconclusive: Option<Inconclusive>,
+    /// The day that permissions with an end are held against [default: today].
+    #[arg(long, value_name = "DAY", hide = true)]
+    today: Option<Date>,
+}
+
+fn format(text: &str) -> std::result::Result<GateFormat, String> {
+    text.parse()
+}
+
+pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
+    let rules = args.rules()?;
+    let candidate = args.candidate()?;
+    let baseline = match &args.baseline {
+        Some(path) => Digest::read_baseline(path)?,
+        None => read(&run_files(&args.base)?, console)?,
+    };
+    let candidate = read(&candidate, console)?;
+    let gate = Gate::check(&baseline, &candidate, &rules, args.today.unwrap_or_else(Date::today));
+    match &args.output {
+        Some(path) => write_file(&gate, args.format, path)?,
+        None => console.print(|out| gate.write(args.format, out))?,
+    }
+    if gate.outcome != GateOutcome::Pass && args.format != GateFormat::Text {
+        console.say(&format!("gate: {}", one_line(&gate.headline())));
+    }
+    Ok(outcome(gate.outcome))
+}
+
+fn outcome(outcome: GateOutcome) -> Outcome {
+    match outcome {
+        GateOutcome::Pass => Outcome::Done,
+        GateOutcome::Fail => Outcome::Differences,
+        GateOutcome::Inconclusive => Outcome::NotComparable,
+    }
+}
+
+fn write_file(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
+    let mut bytes = Vec::new();
+    gate.write(format, &mut bytes)
+        .and_then(|()| std::fs::write(path, bytes))
+        .map_err(|error| Error::io(path, "write the result", error))
+}
+
+/// Reads runs of one side, with a bar for each.
+fn read(files: &[PathBuf], console: &Console) -> Result<Digest> {
+    let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    console.progress().reading(&paths, |options| Digester::default().read(files, options))
+}
+
+impl GateArgs {
+    fn rules(&self) -> Result<Rules> {
+        let usual = Path::new(USUAL_RULES);
+        let mut rules = match &self.rules {
+            Some(path) => Rules::read(path)?,
+            None if usual.is_file() => Rules::read(usual)?,
+            None => Rules::default(),
+        };
+        if let Some(inconclusive) = self.inconclusive {
+            rules.inconclusive = inconclusive;
+        }
+        Ok(rules)
+    }
+
+    fn candidate(&self) -> Result<Vec<PathBuf>> {
+        let given = if self.new.is_empty() { &self.runs } else { &self.new };
+        if given.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "gate", "there is no run to check")
+                .remedy("name the new traces: tracetree gate --baseline base.ttb NEW…"));
+        }
+        run_files(given)
+    }
+}
+
+#[derive(Args)]
+pub(super) struct BaselineArgs {
+    #[command(subcommand)]
+    command: BaselineCommand,
+}
+
+#[derive(Subcommand)]
+enum BaselineCommand {
+    /// Record runs into a baseline file.
+    Record {
+        /// The runs: traces, folders, patterns.
+        #[arg(required = true, value_name = "TRACE")]
+        runs: Vec<PathBuf>,
+        /// The file to write.
+        #[arg(short, long, value_name = "FILE", default_value = "base.ttb")]
+        output: PathBuf,
+    },
+    /// Tell what is in a baseline file.
+    Show {
+        /// The baseline file.
+        file: PathBuf,
+    },
+    /// Show what new runs change, and take them as the baseline.
+    Accept {
+        /// The baseline file, which is written again.
+        file: PathBuf,
+        /// The new runs: traces, folders, patterns.
+        #[arg(required = true, value_name = "NEW")]
+        runs: Vec<PathBuf>,
+    },
+}
+
+pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result<Outcome> {
+    match &args.command {
+        BaselineCommand::Record { runs, output } => {
+            let digest = read(&run_files(runs)?, console)?;
+            digest.write_baseline(output)?;
+            console.print(|out| digest.write_overview(out))?;
+            console.say(&format!("baseline in {}", output.display()));
+        }
+        BaselineCommand::Show { file } => {
+            let digest = Digest::read_baseline(file)?;
+            console.print(|out| digest.write_overview(out))?;
+        }
+        BaselineCommand::Accept { file, runs } => {
+            let before = Digest::read_baseline(file)?;
+            let after = read(&run_files(runs)?, console)?;
+            let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
+            console.print(|out| gate.write(GateFormat::Text, out))?;
+            after.write_baseline(file)?;
+            console.say(&format!("{} is the baseline now", file.display()));
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,69 @@
+//! `tracetree history`: baselines over time, and where they changed.
+
+use super::Outcome;
+use super::output::Console;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use tracetree::gate::{History, HistoryFormat, Search};
+use tracetree::{Error, ErrorKind, Result};
+
+#[derive(Args)]
+pub(super) struct HistoryArgs {
+    /// Baseline files, oldest first, or one folder with some, taken by name.
+    #[arg(required = true, value_name = "BASELINE")]
+    baselines: Vec<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Changes below this share (0.02 is 2 %) are left out.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    least: f64,
+    /// The largest probability that a change is chance.
+    #[arg(long, value_name = "P", default_value_t = 0.001)]
+    most_p: f64,
+    /// How many baselines are looked at together.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    window: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Html,
+}
+
+pub(super) fn run(args: &HistoryArgs, console: &mut Console) -> Result<Outcome> {
+    let files = match &args.baselines[..] {
+        [folder] if folder.is_dir() => baselines_in(folder)?,
+        files => files.to_vec(),
+    };
+    let search = Search { window: args.window, most_p: args.most_p, least_change: args.least };
+    let history = History::read(&files, &search)?;
+    let format = match args.format {
+        Format::Text => HistoryFormat::Text,
+        Format::Json => HistoryFormat::Json,
+        Format::Html => HistoryFormat::Html,
+    };
+    console.print(|out| history.write(format, out))?;
+    Ok(Outcome::Done)
+}
+
+/// The baseline files of a folder, by name.
+fn baselines_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let cannot = |error| Error::io(folder, "list the folder", error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let name = path.to_string_lossy();
+        if path.is_file() && (name.ends_with(".ttb") || name.ends_with(".ttb.gz")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        true => Err(Error::new(ErrorKind::Usage, folder, "has no baseline (*.ttb)")
+            .remedy("record some with `tracetree baseline record`")),
+        false => Ok(files),
+    }
+}

@@ -1,0 +1,249 @@
+//! [`TraceInfo`] → text: one line for each trace, or all of it, a field a line.
+
+use std::io::{self, Write};
+use tracetree::analysis::{EfficiencyInfo, FurthestOp};
+use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
+
+/// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
+/// the head tells nothing.
+pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
+    let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
+    if head.devices.len() > 1 {
+        parts.push(format!("{} more kinds of device", head.devices.len() - 1));
+    }
+    parts.extend(rank(head));
+    match parts.is_empty() {
+        true => Ok(()),
+        false => write!(out, " · {}", parts.join(", ")),
+    }
+}
+
+/// Writes how much of a trace's time has a model, and the ops that are furthest from their roofline.
+/// Nothing where no op has a model: then shapes were not recorded.
+pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
+    let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
+    let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
+    let launched = launched.map_or_else(String::new, |launched| {
+        format!(", {:.1} % of what was launched in the trace", 100.0 * launched)
+    });
+    let peaks = match &info.peaks_of {
+        Some(device) => format!("peaks of {device}"),
+        None => "no peaks of this device are known: --peaks FILE".to_owned(),
+    };
+    writeln!(
+        out,
+        "  efficiency: {:.1} % of the time has a model{launched}; {peaks}",
+        100.0 * coverage
+    )?;
+    info.furthest.iter().try_for_each(|op| furthest_op(op, out))
+}
+
+/// `62.912 of 68.689 ms above the roofline  12 x aten::_softmax [[8, 12, 3137, 3137], …]  0.66 TB/s, …`.
+fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
+    let time = op.time_us / 1e3;
+    match op.savable_us {
+        Some(saved) => {
+            write!(out, "  {:>10.3} of {time:>10.3} ms above the roofline", saved / 1e3)?
+        }
+        None => write!(out, "  {time:>10.3} ms")?,
+    }
+    let shapes: String = op.input_shape.chars().take(60).collect();
+    let cut = if shapes.len() < op.input_shape.len() { "…" } else { "" };
+    write!(out, "  {} x {} {shapes}{cut}", op.count, op.op)?;
+    let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
+    for (rate, unit) in rates {
+        if let Some(rate) = rate {
+            write!(out, "  {rate:.3} {unit}")?;
+        }
+    }
+    if let (Some(bound), Some(pct)) = (op.bound, op.roofline_pct) {
+        write!(out, "  {bound} bound, {pct:.1} % of the roofline")?;
+    }
+    writeln!(out)
+}
+
+/// Writes the second half of the line about a trace: what its events tell.
+pub(super) fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, " · {} · {} events", info.platform.vendor.label(), info.events)?;
+    write!(out, ", {} on GPU", info.gpu_events)?;
+    write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
+    if let Some(captured) = &info.captured {
+        write!(out, " · {} of {} replayed captured", captured.placed, captured.kernels)?;
+    }
+    if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
+        write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
+    }
+    let counts = [(info.steps, "step", "s"), (info.batches, "batch", "es")];
+    for (count, name, plural) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        write!(out, " · {count} {name}")?;
+        write!(out, "{}", if count == 1 { "" } else { plural })?;
+    }
+    if let Some(model) = info.model.as_ref().map(model_words).filter(|words| !words.is_empty()) {
+        write!(out, " · {model}")?;
+    }
+    for names in [info.phases.clone(), present(&info.contents)] {
+        if !names.is_empty() {
+            write!(out, " · {}", names.join(" "))?;
+        }
+    }
+    writeln!(out)
+}
+
+/// Writes what the head of a trace tells, a field a line.
+pub(super) fn write_head_fields(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
+    for (at, info) in head.devices.iter().enumerate() {
+        field(out, if at == 0 { "devices" } else { "" }, &device(info))?;
+    }
+    let versions: Vec<String> = head.versions.iter().map(|(key, v)| format!("{key} {v}")).collect();
+    optional_field(out, "versions", &versions.join(", "))?;
+    optional_field(out, "rank", &rank(head).unwrap_or_default())?;
+    optional_field(out, "options", &head.options.join(", "))
+}
+
+/// Writes what the events of a trace tell, a field a line.
+pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
+    let size = info.file_bytes.map_or_else(String::new, |bytes| format!("{}, ", megabytes(bytes)));
+    field(out, "size", &format!("{size}unpacked {}", megabytes(info.unpacked_bytes)))?;
+    let evidence = info.platform.evidence.join(", ");
+    field(out, "platform", &format!("{} ({evidence})", info.platform.vendor.label()))?;
+    field(out, "events", &format!("{}: {}", info.events, counts(&info.categories)))?;
+    optional_field(out, "left out", &counts(&info.left_out))?;
+    let gpu = format!(
+        "{} events, {:.3} us, {:.3} us busy",
+        info.gpu_events, info.gpu_time_us, info.gpu_busy_us
+    );
+    field(out, "GPU", &gpu)?;
+    if let Some(share) = info.launched_share {
+        field(
+            out,
+            "launches",
+            &format!("in the trace for {:.1} % of the GPU time", 100.0 * share),
+        )?;
+    }
+    if let Some(captured) = &info.captured {
+        let text = format!(
+            "{} of {} launches have a capture, {} of {} kernels stand below their ops",
+            captured.fitting, captured.launches, captured.placed, captured.kernels
+        );
+        field(out, "graphs", &text)?;
+    }
+    field(out, "span", &format!("{:.3} us", info.span_us))?;
+    field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;
+    optional_field(out, "phases", &info.phases.join(", "))?;
+    if let Some(model) = &info.model {
+        write_model(model, out)?;
+    }
+    field(out, "has", &present(&info.contents).join(", "))?;
+    field(out, "has not", &absent(&info.contents).join(", "))?;
+    for note in &info.notes {
+        let hint = if note.hint.is_empty() { "" } else { ": " };
+        field(out, note.code, &format!("{}{hint}{}", note.message, note.hint))?;
+    }
+    Ok(())
+}
+
+/// `BertModel, encoder transformer, vLLM`; little evidence is marked with `?`.
+fn model_words(model: &Model) -> String {
+    let thin = |is_thin: bool| if is_thin { "?" } else { "" };
+    let architecture = model.architecture.as_ref();
+    let engine = model.engine.as_ref();
+    let words = [
+        model.root.clone(),
+        architecture.map(|found| format!("{}{}", found.what.label(), thin(found.is_thin))),
+        engine.map(|found| format!("{}{}", found.what, thin(found.is_thin))),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What sort of model was run, with the evidence.
+fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
+    optional_field(out, "model", model.root.as_deref().unwrap_or_default())?;
+    match &model.architecture {
+        Some(found) => field(
+            out,
+            "network",
+            &with_evidence(found.what.label(), &found.evidence, found.is_thin),
+        )?,
+        None => field(out, "network", "not told: no module, op or kernel says what it is")?,
+    }
+    if let Some(found) = &model.engine {
+        field(out, "engine", &with_evidence(&found.what, &found.evidence, found.is_thin))?;
+    }
+    optional_field(out, "layers", &model.layers.join(", "))?;
+    let sizes = [
+        ("heads", model.heads),
+        ("head size", model.head_size),
+        ("hidden size", model.hidden_size),
+    ];
+    let sizes = sizes.iter().filter_map(|(name, size)| Some(format!("{name} {}", (*size)?)));
+    optional_field(out, "sizes", &sizes.collect::<Vec<_>>().join(", "))?;
+    optional_field(out, "types", &model.types.join(", "))
+}
+
+fn with_evidence(what: &str, evidence: &[String], is_thin: bool) -> String {
+    let little = if is_thin { ", little evidence" } else { "" };
+    format!("{what} ({}{little})", evidence.join(", "))
+}
+
+fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "  {name:<10} {value}")
+}
+
+fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+    if value.is_empty() { Ok(()) } else { field(out, name, value) }
+}
+
+/// `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
+fn device(info: &DeviceInfo) -> String {
+    let name = if info.name.is_empty() { "unnamed device" } else { &info.name };
+    let details: Vec<String> = [
+        info.capability.clone(),
+        info.memory_gib.map(|gib| format!("{gib:.1} GiB")),
+        info.multiprocessors.map(|count| format!("{count} SMs")),
+        info.warp_size.map(|size| format!("warp {size}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match details.is_empty() {
+        true => format!("{} x {name}", info.count),
+        false => format!("{} x {name} ({})", info.count, details.join(", ")),
+    }
+}
+
+fn rank(head: &HeadInfo) -> Option<String> {
+    let of = head.world_size.map_or_else(String::new, |size| format!(" of {size}"));
+    let rank = head.rank?;
+    match head.backend.as_str() {
+        "" => Some(format!("rank {rank}{of}")),
+        backend => Some(format!("rank {rank}{of} over {backend}")),
+    }
+}
+
+fn counts(list: &[CategoryCount]) -> String {
+    let texts: Vec<String> =
+        list.iter().map(|kind| format!("{} {}", kind.count, kind.category)).collect();
+    texts.join(", ")
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.2} MB", bytes as f64 / 1e6)
+}
+
+fn present(contents: &Contents) -> Vec<&'static str> {
+    named(contents).into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+}
+
+fn absent(contents: &Contents) -> Vec<&'static str> {
+    named(contents).into_iter().filter(|(has, _)| !*has).map(|(_, name)| name).collect()
+}
+
+fn named(contents: &Contents) -> [(bool, &'static str); 5] {
+    [
+        (contents.shapes, "shapes"),
+        (contents.stacks, "stacks"),
+        (contents.modules, "modules"),
+        (contents.graphs, "graphs"),
+        (contents.annotations, "annotations"),
+    ]
+}

@@ -1,0 +1,178 @@
+//! The one grammar of limits, for gates of every sort: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12 ms`.
+//!
+//! ```text
+//! condition = [subject ":"] bound { "&" bound }      all bounds hold at once
+//! bound     = quantity ["{" label "=" "\"" text "\"" {"," …} "}"] relation number [unit]
+//! relation  = ">" | ">=" | "<" | "<="
+//! ```
+//! Which quantities, labels and units there are is said by those who use it.
+
+/// Subject and bounds as they were written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Condition<'t> {
+    /// What stands before the colon.
+    pub(crate) subject: Option<&'t str>,
+    pub(crate) bounds: Vec<Bound<'t>>,
+}
+
+/// One bound as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound<'t> {
+    pub(crate) quantity: &'t str,
+    pub(crate) labels: Vec<(&'t str, &'t str)>,
+    pub(crate) relation: Relation,
+    /// The number without its unit.
+    pub(crate) number: &'t str,
+    /// What follows the number; empty without unit.
+    pub(crate) unit: &'t str,
+}
+
+/// How a value is held against a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// The relations as they are written; the longer ones first, so that `>=` is not read as `>`.
+const RELATIONS: [(&str, Relation); 4] = [
+    (">=", Relation::AtLeast),
+    ("<=", Relation::AtMost),
+    (">", Relation::Above),
+    ("<", Relation::Below),
+];
+
+impl Relation {
+    pub(crate) fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Relation::Above => value > limit,
+            Relation::AtLeast => value >= limit,
+            Relation::Below => value < limit,
+            Relation::AtMost => value <= limit,
+        }
+    }
+}
+
+impl<'t> Condition<'t> {
+    /// Takes a text apart; what is wrong with it where it is no condition.
+    pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
+        // Subjects may hold colons and anything in quotes; quantities do not.
+        let (subject, bounds) = match last_outside_of_quotes(text, ':') {
+            Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
+            None => (None, text),
+        };
+        let mut rest = Some(bounds);
+        let mut parsed = Vec::new();
+        while let Some(bounds) = rest {
+            let (bound, after) = match first_outside_of_quotes(bounds, '&') {
+                Some(at) => (&bounds[..at], Some(&bounds[at + 1..])),
+                None => (bounds, None),
+            };
+            parsed.push(Bound::parse(bound)?);
+            rest = after;
+        }
+        Ok(Condition { subject, bounds: parsed })
+    }
+}
+
+impl<'t> Bound<'t> {
+    fn parse(bound: &'t str) -> Result<Bound<'t>, String> {
+        let at = ['<', '>'].iter().filter_map(|&sign| first_outside_of_quotes(bound, sign)).min();
+        let at = at.ok_or("expected `>`, `>=`, `<` or `<=`")?;
+        let split = RELATIONS
+            .iter()
+            .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
+        let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
+        let (quantity, labels) = labels(bound[..at].trim())?;
+        // A limit that is no number is told as a whole by who knows the units.
+        let end = limit
+            .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
+            .filter(|&end| end > 0)
+            .unwrap_or(limit.len());
+        Ok(Bound {
+            quantity,
+            labels,
+            relation,
+            number: limit[..end].trim(),
+            unit: limit[end..].trim(),
+        })
+    }
+}
+
+/// A quantity, its labels.
+type Labelled<'t> = (&'t str, Vec<(&'t str, &'t str)>);
+
+fn labels(text: &str) -> Result<Labelled<'_>, String> {
+    let Some((quantity, labels)) = text.split_once('{') else { return Ok((text, Vec::new())) };
+    let mut rest =
+        labels.strip_suffix('}').ok_or_else(|| format!("the `{{` of `{text}` is not closed"))?;
+    let mut found = Vec::new();
+    while !rest.trim().is_empty() {
+        let (label, after) =
+            rest.split_once('=').ok_or_else(|| format!("expected `label=\"text\"` in `{text}`"))?;
+        let after = after.trim_start();
+        let quote = after.chars().next().filter(|quote| ['"', '\''].contains(quote));
+        let quote = quote.ok_or_else(|| format!("expected `label=\"text\"` in `{text}`"))?;
+        let (value, after) = after[1..]
+            .split_once(quote)
+            .ok_or_else(|| format!("a quote of `{text}` is not closed"))?;
+        found.push((label.trim(), value));
+        rest = after.trim_start().trim_start_matches(',');
+    }
+    Ok((quantity.trim(), found))
+}
+
+fn first_outside_of_quotes(text: &str, wanted: char) -> Option<usize> {
+    positions_outside_of_quotes(text, wanted).next()
+}
+
+fn last_outside_of_quotes(text: &str, wanted: char) -> Option<usize> {
+    positions_outside_of_quotes(text, wanted).last()
+}
+
+fn positions_outside_of_quotes(text: &str, wanted: char) -> impl Iterator<Item = usize> + '_ {
+    let mut open: Option<char> = None;
+    text.char_indices().filter_map(move |(at, letter)| {
+        match open {
+            Some(quote) if letter == quote => open = None,
+            Some(_) => {}
+            None if letter == '"' || letter == '\'' => open = Some(letter),
+            None => return (letter == wanted).then_some(at),
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subject_quantity_labels_relation_number_and_unit_are_told_apart() {
+        let text =
+            r#"module("a: b>c") : gpu_time{phase="decode", category='gemm'} <= 12.5 ms & share>1%"#;
+        let condition = Condition::parse(text).expect("a condition");
+        assert_eq!(condition.subject, Some(r#"module("a: b>c")"#));
+        let [one, two] = &condition.bounds[..] else { panic!("two bounds") };
+        assert_eq!((one.quantity, one.number, one.unit), ("gpu_time", "12.5", "ms"));
+        assert_eq!(one.labels, [("phase", "decode"), ("category", "gemm")]);
+        assert_eq!((one.relation, two.relation), (Relation::AtMost, Relation::Above));
+        assert_eq!((two.quantity, two.number, two.unit), ("share", "1", "%"));
+    }
+
+    #[test]
+    fn what_is_no_condition_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("", "expected `>`"),
+            ("error=20", "expected `>`"),
+            ("a{b=\"c\" < 3", "is not closed"),
+            ("a{b} < 3", "label"),
+            ("a{b=c} < 3", "label"),
+        ] {
+            let error = Condition::parse(text).expect_err(text);
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

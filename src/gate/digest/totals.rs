@@ -1,0 +1,188 @@
+//! One run → what each of its steps comes to as a whole; several runs → medians and ranges.
+
+use super::node::Range;
+use crate::analysis::robust::median;
+use crate::analysis::{TraceCategories, group_figures};
+use crate::program::{Measure, Phase, Program, is_synchronisation};
+use crate::trace::{Category, Nanos};
+use crate::tree::{CallId, CallKind, CallTree};
+use std::collections::BTreeMap;
+
+/// The sums of each step of one run, by measure.
+#[derive(Debug, Default)]
+pub(super) struct StepTotals {
+    steps: usize,
+    /// In µs.
+    times: BTreeMap<String, Vec<f64>>,
+    counts: BTreeMap<String, Vec<u64>>,
+}
+
+/// The counts that every run has, be they nothing.
+const COUNTS: [&str; 8] = [
+    "launches",
+    "kernels",
+    "graph_launches",
+    "graph_kernels",
+    "waits",
+    "copies",
+    "copy_bytes",
+    "collectives",
+];
+
+impl StepTotals {
+    pub(super) fn of(
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+    ) -> StepTotals {
+        let steps = program.steps().len().max(1);
+        let mut totals = StepTotals { steps, ..StepTotals::default() };
+        totals.add_counts(program);
+        totals.add_figures(program, measure);
+        totals.add_groups(program, measure, categories);
+        totals
+    }
+
+    fn time(&mut self, measure: &str, step: usize, time: Nanos) {
+        let steps = self.steps;
+        self.times.entry(measure.to_owned()).or_insert_with(|| vec![0.0; steps])[step] +=
+            time.as_micros();
+    }
+
+    fn add_counts(&mut self, program: &Program) {
+        let tree: &CallTree = program.tree();
+        for name in COUNTS {
+            self.counts.insert(name.to_owned(), vec![0; self.steps]);
+        }
+        for call in tree.calls() {
+            let Some(step) = step_of(program, call) else { continue };
+            for (name, more) in counted(program, call) {
+                let counts = self.counts.get_mut(name).expect("a count that every run has");
+                counts[step] += more;
+            }
+        }
+    }
+
+    /// The wall of each step, and what its GPU did.
+    fn add_figures(&mut self, program: &Program, measure: Measure) {
+        let (tree, steps) = (program.tree(), program.steps());
+        let calls = || measure.calls(tree);
+        let count = self.steps;
+        let group = |call: CallId| step_of(program, call).unwrap_or(count);
+        let figures = group_figures((program, measure), steps, calls(), count + 1, group);
+        for (step, figures) in figures.iter().take(count).enumerate() {
+            let wall = match steps.spans().get(step) {
+                Some(span) => span.end - span.start,
+                None => figures.wall(),
+            };
+            self.time("step_wall", step, wall);
+            match measure {
+                Measure::GpuTime => {
+                    self.time("gpu_time", step, figures.time);
+                    self.time("idle", step, figures.idle);
+                    self.time("exposed_communication", step, figures.exposed_communication);
+                }
+                Measure::HostSelfTime => self.time("host_time", step, figures.time),
+            }
+        }
+    }
+
+    fn add_groups(
+        &mut self,
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+    ) {
+        let tree: &CallTree = program.tree();
+        for call in measure.calls(tree) {
+            let Some(step) = step_of(program, call) else { continue };
+            let time = measure.time(tree, call);
+            self.time(&format!("category:{}", categories.name(tree, call)), step, time);
+            let phase = program.phases().phase(call);
+            if phase != Phase::Unknown {
+                self.time(&format!("phase:{}", phase.label()), step, time);
+            }
+        }
+    }
+}
+
+/// The step that a call counts to, as in the nodes of a digest.
+fn step_of(program: &Program, call: CallId) -> Option<usize> {
+    let (tree, steps) = (program.tree(), program.steps());
+    match steps.is_empty() {
+        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
+        false => steps.step(call).map(|step| step.index()),
+    }
+}
+
+/// What a call adds to the counts of its step.
+fn counted(program: &Program, call: CallId) -> Vec<(&'static str, u64)> {
+    let tree: &CallTree = program.tree();
+    match tree.kind(call) {
+        CallKind::Runtime => {
+            let launches = u64::from(tree.is_gpu_path(call));
+            let graph = u64::from(tree.is_graph_launch(call));
+            let waits = u64::from(is_synchronisation(tree.name(call)));
+            vec![("launches", launches), ("graph_launches", graph), ("waits", waits)]
+        }
+        CallKind::Gpu => {
+            let event = tree.event(call).expect("a GPU event");
+            if tree.trace().category(event) == Category::Memcpy {
+                let bytes = tree.trace().gpu_bytes().get(event).copied().unwrap_or(0);
+                return vec![("copies", 1), ("copy_bytes", bytes)];
+            }
+            let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
+            let collective = u64::from(program.communication().is(tree, call));
+            vec![
+                ("kernels", 1),
+                ("graph_kernels", u64::from(in_graph)),
+                ("collectives", collective),
+            ]
+        }
+        CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => Vec::new(),
+    }
+}
+
+/// What all runs of a side come to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    runs: usize,
+    times: BTreeMap<String, Vec<f64>>,
+    counts: BTreeMap<String, Vec<u64>>,
+}
+
+impl Totals {
+    /// Adds a run; `before` steps of other runs were added.
+    pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
+        for (measure, steps) in &run.times {
+            let medians = self.times.entry(measure.clone()).or_default();
+            medians.resize(self.runs, 0.0);
+            medians.push(median(steps));
+        }
+        for (name, steps) in &run.counts {
+            let counts = self.counts.entry(name.clone()).or_default();
+            counts.resize(before, 0);
+            counts.extend(steps);
+        }
+        self.runs += 1;
+    }
+
+    /// For each measure and run the median over its steps, in µs.
+    pub(super) fn times(&self) -> BTreeMap<String, Vec<f64>> {
+        let filled = |(measure, medians): (&String, &Vec<f64>)| {
+            let mut medians = medians.clone();
+            medians.resize(self.runs, 0.0);
+            (measure.clone(), medians)
+        };
+        self.times.iter().map(filled).collect()
+    }
+
+    pub(super) fn counts(&self, steps: usize) -> BTreeMap<String, Range> {
+        let range = |(name, counts): (&String, &Vec<u64>)| {
+            let mut counts = counts.clone();
+            counts.resize(steps, 0);
+            (name.clone(), Range::of(&counts))
+        };
+        self.counts.iter().map(range).collect()
+    }
+}

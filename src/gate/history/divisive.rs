@@ -1,0 +1,234 @@
+//! A series → where its level changed: E-divisive with a t-test, in windows, as in Apache Otava.
+//!
+//! A point parts an interval where the two sides are least alike by the energy distance (Matteson and
+//! James, *A nonparametric approach for multiple change point analysis of multivariate data*, J. Am.
+//! Stat. Assoc. 109 (2014) 334–345). With n values X before the point, m values Y from it on up to κ:
+//!
+//! ```text
+//! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
+//! ```
+//! The largest Q over all points and all κ of all intervals is the next candidate, and counts where
+//! Student's t-test tells its sides apart. So it goes on until a candidate does not. Windows of the
+//! series are searched one after the other with a weak test, and the points of all windows that fail
+//! the strong one are taken away again, weakest first (Fleming and others, *Hunter: using change point
+//! detection to hunt for performance regressions*, ICPE 2023).
+
+use crate::analysis::two_tails;
+use std::ops::Range;
+
+/// How change points are searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Values that are looked at together.
+    pub window: usize,
+    /// The largest probability that a change is chance.
+    pub most_p: f64,
+    /// The least change, as a share of the smaller mean: 0.02 is 2 %.
+    pub least_change: f64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { window: 50, most_p: 0.001, least_change: 0.0 }
+    }
+}
+
+/// A place of a series from which on it has another level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangePoint {
+    /// The first value of the new level.
+    pub at: usize,
+    /// Mean from the change point before, or the start, up to here.
+    pub before: f64,
+    /// Mean from here up to the next change point, or the end.
+    pub after: f64,
+    /// Probability of the t-test.
+    pub p: f64,
+}
+
+impl ChangePoint {
+    /// The larger of the changes from either side, as a share.
+    pub fn magnitude(&self) -> f64 {
+        let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
+        change(self.before, self.after).max(change(self.after, self.before))
+    }
+}
+
+/// The weak test lets more through, by this factor.
+const WEAK: f64 = 10.0;
+
+/// The change points of a series, in order.
+pub fn change_points(series: &[f64], search: &Search) -> Vec<ChangePoint> {
+    let weak = match search.most_p {
+        p if p < 0.05 => WEAK * p,
+        p if p < 0.5 => 2.0 * p,
+        p => p,
+    };
+    merged(series, split(series, search.window.max(2), weak), search)
+}
+
+/// The weak points of all windows, each once, in order.
+fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
+    let mut points: Vec<usize> = Vec::new();
+    let mut start = 0;
+    while start < series.len() {
+        let end = (start + window).min(series.len());
+        let found = divided(&series[start..end], most_p);
+        let last = found.last().map_or(0, |at| at + start);
+        points.extend(found.iter().map(|at| at + start));
+        start = last.max(start + window / 2);
+    }
+    points.sort_unstable();
+    points.dedup();
+    points
+}
+
+/// The points at which one window falls apart.
+fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
+    let mut points: Vec<usize> = Vec::new();
+    loop {
+        let candidates = intervals(&points, series.len())
+            .into_iter()
+            .filter(|interval| interval.len() > 1)
+            .map(|interval| (candidate(&series[interval.clone()]), interval));
+        // The first of equals.
+        let best = candidates.reduce(|best, next| if next.0.1 > best.0.1 { next } else { best });
+        let Some(((at, _), interval)) = best else { return points };
+        let at = interval.start + at;
+        if !(t_test(&series[interval.start..at], &series[at..interval.end]) <= most_p) {
+            return points;
+        }
+        points.push(at);
+        points.sort_unstable();
+    }
+}
+
+/// What the points part a series into.
+fn intervals(points: &[usize], length: usize) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(points.iter().copied());
+    let ends = points.iter().copied().chain([length]);
+    starts.zip(ends).map(|(start, end)| start..end).collect()
+}
+
+/// The point of an interval with the largest Q, and that.
+fn candidate(values: &[f64]) -> (usize, f64) {
+    let length = values.len();
+    let distance = |one: usize, two: usize| (values[one] - values[two]).abs();
+    let mut best = (1, f64::NEG_INFINITY);
+    // Σ|X−X'| up to the point; from point to point one value more.
+    let mut within_before = 0.0;
+    for point in 1..length {
+        within_before += (0..point - 1).map(|one| distance(one, point - 1)).sum::<f64>();
+        let (mut between, mut within_after) = (0.0, 0.0);
+        for end in point + 1..=length {
+            let last = end - 1;
+            between += (0..point).map(|one| distance(one, last)).sum::<f64>();
+            within_after += (point..last).map(|one| distance(one, last)).sum::<f64>();
+            let (n, m) = (point as f64, (end - point) as f64);
+            let mut q = 2.0 / (m + n) * between;
+            if n > 1.0 {
+                q -= 2.0 * m / ((m + n) * (n - 1.0)) * within_before;
+            }
+            if m > 1.0 {
+                q -= 2.0 * n / ((m + n) * (m - 1.0)) * within_after;
+            }
+            if q > best.1 {
+                best = (point, q);
+            }
+        }
+    }
+    best
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Student's test, two-sided, of two samples with one variance. The deviations are those of the values
+/// themselves, as Otava takes them: with n, and not n − 1, below.
+fn t_test(left: &[f64], right: &[f64]) -> f64 {
+    let (n, m) = (left.len() as f64, right.len() as f64);
+    if n + m <= 2.0 {
+        return 1.0;
+    }
+    let variance = |values: &[f64]| {
+        let mean = mean(values);
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
+    };
+    let degrees = n + m - 2.0;
+    let pooled = ((n - 1.0) * variance(left) + (m - 1.0) * variance(right)) / degrees;
+    let difference = mean(left) - mean(right);
+    let error = (pooled * (n.recip() + m.recip())).sqrt();
+    match (difference == 0.0, error == 0.0) {
+        (true, true) => f64::NAN,
+        (false, true) => 0.0,
+        (_, false) => two_tails(difference / error, degrees),
+    }
+}
+
+/// Takes points away until all that are left pass the strong test and are large enough.
+fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
+    loop {
+        let told = told(series, &points);
+        let Some(weakest) = weakest(&told, search) else { return told };
+        points.remove(weakest);
+    }
+}
+
+/// The change points at these places, with what stands beside them.
+fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
+    let parts = intervals(points, series.len());
+    let point = |pair: &[Range<usize>]| {
+        let (left, right) = (&series[pair[0].clone()], &series[pair[1].clone()]);
+        ChangePoint {
+            at: pair[1].start,
+            before: mean(left),
+            after: mean(right),
+            p: t_test(left, right),
+        }
+    };
+    parts.windows(2).map(point).collect()
+}
+
+/// The point with the largest probability if that is too large, else the one with the least change if
+/// that is too small.
+fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
+    let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
+        (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })
+    };
+    let chance = first(&|one, best| one.p > best.p)?;
+    if !(points[chance].p < search.most_p) {
+        return Some(chance);
+    }
+    let small = first(&|one, best| one.magnitude() < best.magnitude())?;
+    (points[small].magnitude() <= search.least_change).then_some(small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(series: &[f64]) -> Vec<usize> {
+        change_points(series, &Search::default()).iter().map(|point| point.at).collect()
+    }
+
+    #[test]
+    fn a_step_is_found_and_still_series_have_none() {
+        let mut series = vec![1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.99];
+        assert_eq!(at(&series), Vec::<usize>::new());
+        series.extend([1.5, 1.51, 1.49, 1.5, 1.52, 1.48]);
+        assert_eq!(at(&series), [8]);
+        assert_eq!(at(&[]), Vec::<usize>::new());
+        assert_eq!(at(&[3.0; 40]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn small_changes_are_left_out_where_that_is_asked() {
+        let series: Vec<f64> = (0..40)
+            .map(|at| if at < 20 { 100.0 } else { 101.0 } + f64::from(at % 3) * 0.01)
+            .collect();
+        assert_eq!(at(&series), [20]);
+        let search = Search { least_change: 0.02, ..Search::default() };
+        assert_eq!(change_points(&series, &search), []);
+    }
+}

@@ -1,0 +1,88 @@
+//! [`Gate`] → JUnit: a test case for each rule, and one for whether anything can be told.
+
+use crate::gate::check::{Check, Gate, State};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// What stands before the names of rules.
+const CLASS: &str = "tracetree.gate";
+
+pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
+    let mut suite = TestSuite::new(CLASS);
+    suite.add_test_case(comparable(gate));
+    for check in &gate.checks {
+        suite.add_test_case(case(gate, check));
+    }
+    let mut report = Report::new("tracetree gate");
+    report.add_test_suite(suite);
+    let text = report.to_string().map_err(io::Error::other)?;
+    out.write_all(text.as_bytes())?;
+    writeln!(out)
+}
+
+/// Whether the sides could be held against each other.
+fn comparable(gate: &Gate) -> TestCase {
+    let of_sides = gate.checks.is_empty() && !gate.reasons.is_empty();
+    let status = match of_sides {
+        true => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message("inconclusive").set_description(gate.reasons.join("\n"));
+            status
+        }
+        false => TestCaseStatus::success(),
+    };
+    let mut case = TestCase::new("comparable", status);
+    case.set_classname(CLASS);
+    case
+}
+
+fn case(gate: &Gate, check: &Check) -> TestCase {
+    let status = match check.state {
+        State::Failed => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(first(check)).set_description(findings(gate, check));
+            status
+        }
+        State::Inconclusive => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message(format!("inconclusive: {}", check.message));
+            status
+        }
+        State::NotTested => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(check.message.clone());
+            status
+        }
+        State::Passed | State::Warned | State::Allowed => TestCaseStatus::success(),
+    };
+    let mut case = TestCase::new(check.title(), status);
+    case.set_classname(CLASS);
+    if matches!(check.state, State::Warned | State::Allowed) {
+        case.set_system_out(findings(gate, check));
+    }
+    case
+}
+
+fn first(check: &Check) -> String {
+    match check.findings.first() {
+        Some(finding) => format!("{} at {}", finding.what, finding.place.words()),
+        None => check.message.clone(),
+    }
+}
+
+fn findings(gate: &Gate, check: &Check) -> String {
+    let mut text = String::new();
+    for finding in &check.findings {
+        let site = finding.site.as_ref().map_or_else(String::new, |site| format!(" ({site})"));
+        // A text takes whatever is written to it.
+        let _ = writeln!(text, "{} at {}{site}", finding.what, finding.place.words());
+        let _ =
+            writeln!(text, "  {} → {} (allowed: {})", finding.before, finding.after, finding.limit);
+        for line in &finding.evidence {
+            let _ = writeln!(text, "    {line}");
+        }
+        let _ = writeln!(text, "  look closer: {}", gate.command(finding));
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! [`Gate`] → text for people, JSON, JUnit, lines of GitHub, Markdown.
+
+mod github;
+mod json;
+#[cfg(feature = "junit")]
+mod junit;
+mod markdown;
+mod overview;
+mod text;
+
+use super::check::Gate;
+use crate::program::nearest;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+/// How a gate is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum GateFormat {
+    /// For people.
+    Text,
+    /// For programs: `docs/gate.schema.json`.
+    Json,
+    /// For servers of builds: a test case for each rule.
+    #[cfg(feature = "junit")]
+    Junit,
+    /// Commands of GitHub's workflows: `::error file=…,line=…`.
+    Github,
+    /// For the summary of a step.
+    Markdown,
+}
+
+impl GateFormat {
+    /// All formats that this build writes.
+    pub const ALL: &[GateFormat] = &[
+        GateFormat::Text,
+        GateFormat::Json,
+        #[cfg(feature = "junit")]
+        GateFormat::Junit,
+        GateFormat::Github,
+        GateFormat::Markdown,
+    ];
+
+    /// As the command line writes it: `text`, `json`, `junit`, `github`, `md`.
+    pub fn label(self) -> &'static str {
+        match self {
+            GateFormat::Text => "text",
+            GateFormat::Json => "json",
+            #[cfg(feature = "junit")]
+            GateFormat::Junit => "junit",
+            GateFormat::Github => "github",
+            GateFormat::Markdown => "md",
+        }
+    }
+}
+
+impl FromStr for GateFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GateFormat, String> {
+        let known: Vec<&str> = GateFormat::ALL.iter().map(|format| format.label()).collect();
+        let found = GateFormat::ALL.iter().find(|format| format.label() == text);
+        found.copied().ok_or_else(|| {
+            let near = nearest(text, known.iter().copied()).unwrap_or_default();
+            format!("no such format; did you mean {near}? There are {}", known.join(", "))
+        })
+    }
+}
+
+impl Gate {
+    /// The outcome in a line.
+    pub fn headline(&self) -> String {
+        text::headline(self)
+    }
+
+    /// Writes what the gate says.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, format: GateFormat, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            GateFormat::Text => text::write(self, out),
+            GateFormat::Json => json::write(self, out),
+            #[cfg(feature = "junit")]
+            GateFormat::Junit => junit::write(self, out),
+            GateFormat::Github => github::write(self, out),
+            GateFormat::Markdown => markdown::write(self, out),
+        }
+    }
+}

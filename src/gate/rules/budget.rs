@@ -1,0 +1,160 @@
+//! `gpu_time{phase="decode"} < 12 ms` → an absolute limit of the runs that are looked at.
+
+use super::limit::UNITS;
+use super::{Scope, Severity, TimeMeasure};
+use crate::condition::{Condition, Relation};
+use crate::program::{Phase, Query, nearest};
+
+/// The counts that budgets may speak of.
+const COUNTS: [&str; 8] = [
+    "launches",
+    "kernels",
+    "graph_launches",
+    "graph_kernels",
+    "waits",
+    "copies",
+    "copy_bytes",
+    "collectives",
+];
+
+/// A limit that holds whatever was before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// What was written.
+    pub text: String,
+    /// How bad it is to be over it.
+    pub severity: Severity,
+    pub(in crate::gate) scope: Scope,
+    pub(in crate::gate) quantity: Quantity,
+    pub(in crate::gate) relation: Relation,
+    /// In µs, or a count.
+    pub(in crate::gate) limit: f64,
+}
+
+/// What a budget speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::gate) enum Quantity {
+    Time(TimeMeasure),
+    Count(&'static str),
+}
+
+impl Budget {
+    /// The budget that a text says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
+        let condition = Condition::parse(text)?;
+        let [bound] = &condition.bounds[..] else {
+            return Err("a budget has one bound; write two budgets".to_owned());
+        };
+        let mut scope = Scope::default();
+        if let Some(path) = condition.subject {
+            scope.path = Some(path.parse::<Query>().map_err(|error| error.to_string())?);
+        }
+        for &(label, value) in &bound.labels {
+            match label {
+                "phase" => scope.phase = Some(phase(value)?),
+                "category" => scope.category = Some(value.to_owned()),
+                "path" => {
+                    scope.path = Some(value.parse::<Query>().map_err(|error| error.to_string())?);
+                }
+                label => return Err(unknown("label", label, &["phase", "category", "path"])),
+            }
+        }
+        let quantity = quantity(bound.quantity)?;
+        if !quantity.has_places() && !scope.is_all() {
+            return Err(format!("`{}` is of a whole step: it has no places", bound.quantity));
+        }
+        let limit = quantity.limit(bound.number, bound.unit)?;
+        let (text, relation) = (text.trim().to_owned(), bound.relation);
+        Ok(Budget { text, severity, scope, quantity, relation, limit })
+    }
+}
+
+impl Quantity {
+    fn has_places(self) -> bool {
+        match self {
+            Quantity::Time(measure) => measure.is_of_places(),
+            Quantity::Count(_) => false,
+        }
+    }
+
+    fn limit(self, number: &str, unit: &str) -> Result<f64, String> {
+        let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        let value = value.ok_or_else(|| format!("`{number}{unit}` is no number of at least 0"))?;
+        match self {
+            Quantity::Count(_) if unit.is_empty() => Ok(value),
+            Quantity::Count(_) => Err(format!("a count has no unit, and not `{unit}`")),
+            Quantity::Time(_) => {
+                let scale = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, scale)| scale);
+                let scale = scale.ok_or_else(|| {
+                    format!("a time has one of the units ns, us, ms, s, and not `{unit}`")
+                })?;
+                Ok(value * scale)
+            }
+        }
+    }
+}
+
+fn quantity(name: &str) -> Result<Quantity, String> {
+    if let Some(measure) = TimeMeasure::ALL.into_iter().find(|known| known.label() == name) {
+        return Ok(Quantity::Time(measure));
+    }
+    if let Some(count) = COUNTS.into_iter().find(|known| *known == name) {
+        return Ok(Quantity::Count(count));
+    }
+    let known: Vec<&str> =
+        TimeMeasure::ALL.iter().map(|measure| measure.label()).chain(COUNTS).collect();
+    Err(unknown("quantity", name, &known))
+}
+
+/// The label of a phase.
+pub(super) fn phase(text: &str) -> Result<String, String> {
+    match Phase::from_label(text) {
+        Some(phase) => Ok(phase.label().to_owned()),
+        None => Err(unknown("phase", text, &Phase::ALL.map(Phase::label))),
+    }
+}
+
+/// `unknown rule `new_kernal`; did you mean `new_kernel`?`
+pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("unknown {what} `{word}`; did you mean `{near}`?"),
+        None => format!("unknown {what} `{word}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_has_a_quantity_a_place_and_a_limit() {
+        let budget = Budget::parse(r#"gpu_time{phase="decode"} < 12 ms"#, Severity::Error);
+        let budget = budget.expect("a budget");
+        assert_eq!(budget.scope.phase.as_deref(), Some("decode"));
+        assert_eq!((budget.limit, budget.relation), (12_000.0, Relation::Below));
+        let budget = Budget::parse(r#"module("A") : gpu_time <= 1s"#, Severity::Error);
+        assert_eq!(budget.expect("a budget").scope.words(), r#"module("A")"#);
+        assert!(Budget::parse("launches < 500", Severity::Error).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_budget_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("gpu_tiem < 3ms", "did you mean `gpu_time`?"),
+            ("gpu_time{phse=\"decode\"} < 3ms", "did you mean `phase`?"),
+            ("gpu_time{phase=\"decoding\"} < 3ms", "did you mean `decode`?"),
+            ("gpu_time < 3", "one of the units"),
+            ("launches < 3 ms", "no unit"),
+            ("step_wall{category=\"gemm\"} < 3ms", "of a whole step"),
+            ("gpu_time < fast", "is no number"),
+            ("gpu_time < 3ms & idle < 1ms", "one bound"),
+            ("modul(\"A\"): gpu_time < 3ms", "did you mean `module`?"),
+        ] {
+            let error = Budget::parse(text, Severity::Error).expect_err(text);
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

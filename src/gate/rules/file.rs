@@ -1,0 +1,298 @@
+//! A TOML file → [`Rules`], or the first thing that is wrong with it.
+
+use super::budget::{phase, unknown};
+use super::{
+    Allow, Budget, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gate::compare::StructureRule;
+use crate::program::Query;
+use serde::Deserialize;
+use std::path::Path;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    inconclusive: Option<String>,
+    lost_launches: Option<String>,
+    #[serde(default)]
+    rule: Vec<RuleTable>,
+    #[serde(default)]
+    budgets: Vec<String>,
+    #[serde(default)]
+    allow: Vec<AllowTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    rule: String,
+    path: Option<String>,
+    phase: Option<String>,
+    category: Option<String>,
+    severity: Option<String>,
+    allowed: Option<Number>,
+    limit: Option<Number>,
+    least: Option<String>,
+    hard: Option<bool>,
+}
+
+/// `2`, or `"5%"`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(u32),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllowTable {
+    rule: String,
+    path: Option<String>,
+    reason: String,
+    until: Option<String>,
+}
+
+/// What is wrong with a file, without its name.
+type Parsed<T> = std::result::Result<T, String>;
+
+impl Rules {
+    /// Reads the rules of a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no TOML, names what there is not, or contradicts itself.
+    pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(path, "read the rules", error))?;
+        Rules::parse(&text).map_err(|message| {
+            Error::new(ErrorKind::Malformed, path, message)
+                .remedy("docs/gate.md tells what rules there are")
+        })
+    }
+
+    /// The rules that a text holds.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> std::result::Result<Rules, String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut rules = Rules::default();
+        if let Some(word) = &file.inconclusive {
+            rules.inconclusive = inconclusive(word)?;
+        }
+        if let Some(share) = &file.lost_launches {
+            rules.lost_launches = match share.parse()? {
+                Limit::Percent(percent) => percent / 100.0,
+                Limit::Micros(_) | Limit::Count(_) => {
+                    return Err(format!("lost_launches: `{share}` is no share; write 5%"));
+                }
+            };
+        }
+        for (at, table) in file.rule.iter().enumerate() {
+            let named = |message: String| format!("rule {} ({}): {message}", at + 1, table.rule);
+            rules.add(table).map_err(named)?;
+        }
+        for text in &file.budgets {
+            let budget = Budget::parse(text, Severity::Error);
+            rules.budgets.push(budget.map_err(|message| format!("budget `{text}`: {message}"))?);
+        }
+        for table in &file.allow {
+            let named = |message: String| format!("allow ({}): {message}", table.rule);
+            rules.allow.push(allow(table).map_err(named)?);
+        }
+        Ok(rules)
+    }
+
+    fn add(&mut self, table: &RuleTable) -> Parsed<()> {
+        let scope = scope(table)?;
+        let severity = table.severity.as_deref().map_or(Ok(Severity::Error), severity)?;
+        if let Some(rule) = StructureRule::ALL.into_iter().find(|r| r.label() == table.rule) {
+            if table.limit.is_some() || table.least.is_some() || table.hard.is_some() {
+                return Err(
+                    "a rule about the structure has `allowed`, not limit, least or hard".into()
+                );
+            }
+            let allowed = table.allowed.as_ref().map(number).transpose()?;
+            if matches!(allowed, Some(Limit::Micros(_))) {
+                return Err("`allowed` is a count or a share, not a time".into());
+            }
+            let rule = Rule { rule, scope, allowed, severity };
+            let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
+            if self.structure.iter().any(is_same) {
+                return Err("is given twice for the same place: which one holds?".into());
+            }
+            self.structure.push(rule);
+            return Ok(());
+        }
+        let Some(measure) = TimeMeasure::ALL.into_iter().find(|m| m.label() == table.rule) else {
+            return Err(unknown("rule", &table.rule, &names()));
+        };
+        self.add_time(measure, scope, severity, table)
+    }
+
+    fn add_time(
+        &mut self,
+        measure: TimeMeasure,
+        scope: Scope,
+        severity: Severity,
+        table: &RuleTable,
+    ) -> Parsed<()> {
+        if !measure.is_of_places() && !scope.is_all() {
+            return Err("is of a whole step: it has no path, phase or category".into());
+        }
+        if table.allowed.is_some() {
+            return Err("a rule about time has `limit`, not `allowed`".into());
+        }
+        let limit = match (&table.limit, severity) {
+            (Some(limit), _) => number(limit)?,
+            (None, Severity::Off) => Limit::Percent(0.0),
+            (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
+        };
+        if matches!(limit, Limit::Count(_)) {
+            return Err("`limit` has a unit; write 5%, 200us, 1.5ms or 2s".into());
+        }
+        let least_us = match table.least.as_deref().map(str::parse::<Limit>).transpose()? {
+            Some(Limit::Micros(micros)) => micros,
+            Some(Limit::Percent(_) | Limit::Count(_)) => {
+                return Err("`least` is a time; write least = \"50us\"".into());
+            }
+            None => 0.0,
+        };
+        let hard = table.hard.unwrap_or(false);
+        let rule = TimeRule { measure, scope, limit, least_us, hard, severity, is_asked: true };
+        let is_same = |known: &TimeRule| known.measure == measure && known.scope == rule.scope;
+        if self.time.iter().any(|known| known.is_asked && is_same(known)) {
+            return Err("is given twice for the same place: which one holds?".into());
+        }
+        self.time.retain(|known| known.is_asked || !is_same(known));
+        self.time.push(rule);
+        Ok(())
+    }
+}
+
+impl Inconclusive {
+    /// What `fail` and `pass` stand for.
+    ///
+    /// # Errors
+    /// For any other word.
+    pub fn parse(word: &str) -> std::result::Result<Inconclusive, String> {
+        inconclusive(word)
+    }
+}
+
+fn inconclusive(word: &str) -> Parsed<Inconclusive> {
+    match word {
+        "fail" => Ok(Inconclusive::Fails),
+        "pass" => Ok(Inconclusive::Passes),
+        word => Err(unknown("word for inconclusive", word, &["fail", "pass"])),
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    let structure = StructureRule::ALL.iter().map(|rule| rule.label());
+    structure.chain(TimeMeasure::ALL.iter().map(|measure| measure.label())).collect()
+}
+
+fn severity(word: &str) -> Parsed<Severity> {
+    let found = Severity::ALL.into_iter().find(|severity| severity.label() == word);
+    found.ok_or_else(|| unknown("severity", word, &Severity::ALL.map(Severity::label)))
+}
+
+fn number(number: &Number) -> Parsed<Limit> {
+    match number {
+        Number::Whole(count) => Ok(Limit::Count(f64::from(*count))),
+        Number::Text(text) => text.parse(),
+    }
+}
+
+fn query(text: &Option<String>) -> Parsed<Option<Query>> {
+    let parse = |text: &String| text.parse::<Query>().map_err(|error| error.to_string());
+    text.as_ref().map(parse).transpose()
+}
+
+fn scope(table: &RuleTable) -> Parsed<Scope> {
+    Ok(Scope {
+        path: query(&table.path)?,
+        phase: table.phase.as_deref().map(phase).transpose()?,
+        category: table.category.clone(),
+    })
+}
+
+fn allow(table: &AllowTable) -> Parsed<Allow> {
+    let mut known = names();
+    known.push("budget");
+    if !known.contains(&table.rule.as_str()) {
+        return Err(unknown("rule", &table.rule, &known));
+    }
+    if table.reason.trim().is_empty() {
+        return Err("the reason is empty: say why this may pass".into());
+    }
+    Ok(Allow {
+        rule: table.rule.clone(),
+        path: query(&table.path)?,
+        reason: table.reason.clone(),
+        until: table.until.as_deref().map(str::parse).transpose()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_rules_budgets_and_what_is_allowed() {
+        let rules = Rules::parse(
+            r#"
+            inconclusive = "pass"
+            budgets = ['gpu_time{phase="decode"} < 12 ms']
+            allow = [{ rule = "new_op", path = 'module("Block_1")', reason = "RFC 12", until = "2027-01-31" }]
+            [[rule]]
+            rule = "new_kernel"
+            severity = "warning"
+            [[rule]]
+            rule = "kernels_per_call"
+            path = 'module("Block_*") / op("aten::linear")'
+            allowed = 1
+            [[rule]]
+            rule = "gpu_time"
+            category = "gemm"
+            limit = "3%"
+            least = "20us"
+            hard = true
+            "#,
+        )
+        .expect("rules");
+        assert_eq!(rules.inconclusive, Inconclusive::Passes);
+        assert_eq!((rules.structure.len(), rules.budgets.len(), rules.allow.len()), (2, 1, 1));
+        assert_eq!(rules.structure[1].allowed, Some(Limit::Count(1.0)));
+        let asked: Vec<&TimeRule> = rules.time.iter().filter(|rule| rule.is_asked).collect();
+        assert!(asked[0].hard && asked[0].least_us == 20.0);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_with_the_nearest_word() {
+        for (text, reason) in [
+            ("[[rule]]\nrule = \"new_kernal\"", "did you mean `new_kernel`?"),
+            ("[[rules]]\nrule = \"new_op\"", "unknown field `rules`"),
+            ("[[rule]]\nrule = \"new_op\"\npth = 'op(\"a\")'", "unknown field `pth`"),
+            ("[[rule]]\nrule = \"new_op\"\npath = 'ops(\"a\")'", "did you mean `op`?"),
+            ("[[rule]]\nrule = \"new_op\"\nseverity = \"warn\"", "did you mean `warning`?"),
+            ("[[rule]]\nrule = \"new_op\"\nphase = \"decod\"", "did you mean `decode`?"),
+            ("[[rule]]\nrule = \"new_op\"\nlimit = \"5%\"", "has `allowed`"),
+            ("[[rule]]\nrule = \"new_op\"\n[[rule]]\nrule = \"new_op\"", "given twice"),
+            ("[[rule]]\nrule = \"gpu_time\"", "has no limit"),
+            ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "has a unit"),
+            ("[[rule]]\nrule = \"idle\"\nlimit = \"5%\"\nphase = \"decode\"", "of a whole step"),
+            ("allow = [{ rule = \"new_op\", reason = \" \" }]", "the reason is empty"),
+            ("allow = [{ rule = \"new_op\", reason = \"x\", until = \"soon\" }]", "is no day"),
+            ("inconclusive = \"ignore\"", "unknown word"),
+            ("budgets = [\"gpu_tim < 3ms\"]", "did you mean `gpu_time`?"),
+            ("rule = 3", "invalid type"),
+        ] {
+            let error = Rules::parse(text).expect_err(text);
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

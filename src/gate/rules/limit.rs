@@ -1,0 +1,91 @@
+//! `5%`, `200us`, `1.5 ms`, `3` → how much more there may be.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How much more there may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// In percent of what was before.
+    Percent(f64),
+    /// In µs.
+    Micros(f64),
+    /// A count.
+    Count(f64),
+}
+
+/// Units, with µs in each.
+pub(super) const UNITS: [(&str, f64); 5] =
+    [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Limit, String> {
+        let text = text.trim();
+        let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+        Limit::of(&text[..end], text[end..].trim())
+    }
+}
+
+impl Limit {
+    /// The limit of a number and its unit.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(number: &str, unit: &str) -> Result<Limit, String> {
+        let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        let value = value.ok_or_else(|| {
+            format!("`{number}{unit}` is no limit; write 5%, 200us, 1.5ms, 2s or a number")
+        })?;
+        match unit {
+            "" => Ok(Limit::Count(value)),
+            "%" => Ok(Limit::Percent(value)),
+            unit => {
+                let micros = UNITS.iter().find(|(known, _)| *known == unit);
+                let micros = micros.ok_or_else(|| {
+                    format!(
+                        "unknown unit `{unit}`; known are %, ns, us, ms, s, and none for counts"
+                    )
+                })?;
+                Ok(Limit::Micros(value * micros.1))
+            }
+        }
+    }
+
+    /// The most that is allowed on top of `before`, in its unit.
+    pub fn above(self, before: f64) -> f64 {
+        match self {
+            Limit::Percent(percent) => before * percent / 100.0,
+            Limit::Micros(more) | Limit::Count(more) => more,
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Limit::Percent(percent) => write!(f, "{percent} %"),
+            Limit::Micros(micros) if micros >= 1e3 => write!(f, "{} ms", micros / 1e3),
+            Limit::Micros(micros) => write!(f, "{micros} us"),
+            Limit::Count(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_share_a_time_or_a_count() {
+        assert_eq!("5%".parse(), Ok(Limit::Percent(5.0)));
+        assert_eq!("1.5 ms".parse(), Ok(Limit::Micros(1500.0)));
+        assert_eq!("2s".parse(), Ok(Limit::Micros(2e6)));
+        assert_eq!("3".parse(), Ok(Limit::Count(3.0)));
+        for text in ["", "%", "-5%", "nan%", "5 parsecs", "1e400us"] {
+            assert!(text.parse::<Limit>().is_err(), "{text}");
+        }
+        assert_eq!(Limit::Percent(5.0).above(200.0), 10.0);
+    }
+}

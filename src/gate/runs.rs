@@ -1,0 +1,73 @@
+//! Files, patterns and folders as users write them → the files of the runs of one side, and their digest.
+
+use super::digest::{Digest, Digester};
+use crate::error::{Error, ErrorKind, Result};
+use crate::program::Glob;
+use crate::trace::{ReadOptions, Trace};
+use crate::tree::{CallTree, TreeOptions};
+use std::path::{Path, PathBuf};
+
+/// Ends of the names of traces in a folder.
+const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
+
+/// The files that these paths stand for: files as they are, patterns (`runs/a_*.json.gz`; `*` and `?` in
+/// the last part) and folders by name.
+///
+/// # Errors
+/// If a folder cannot be read, or a pattern or folder stands for no file.
+pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_pattern = name.as_ref().is_some_and(|name| name.contains(['*', '?']));
+        if path.is_dir() {
+            let is_trace = |name: &str| ENDS.iter().any(|end| name.ends_with(end));
+            files.extend(listed(path, path, is_trace)?);
+        } else if let Some(name) = name.filter(|_| is_pattern && !path.exists()) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let glob = Glob::new(&name);
+            files
+                .extend(listed(path, folder.unwrap_or(Path::new(".")), |name| glob.matches(name))?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// Files of a folder with such names, by name.
+fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let cannot = |error| Error::io(folder, "list the folder", error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        if entry.path().is_file() && is_wanted(&entry.file_name().to_string_lossy()) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, path, "stands for no trace").remedy(
+            "name trace files, a folder with some, or a pattern such as 'runs/*.json.gz'",
+        ));
+    }
+    Ok(files)
+}
+
+impl Digester {
+    /// Reads the runs of one side, one after the other, into one digest.
+    ///
+    /// # Errors
+    /// Like [`Trace::open_with`] and [`Digester::add`]; if there is no file.
+    pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Digest> {
+        if files.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, "", "there is no run of one side")
+                .remedy("name at least one trace"));
+        }
+        for (file, options) in files.iter().zip(options) {
+            let trace = Trace::open_with(file, &options.clone().without_flows())?;
+            self.add(CallTree::with_options(trace, TreeOptions::default()))?;
+        }
+        Ok(self.finish())
+    }
+}

@@ -1,0 +1,310 @@
+//! A path query → the calls that it names: the one grammar of rules, `tree --find` and searches.
+//!
+//! ```text
+//! query = part { "/" part }            outermost first; other calls may stand between two parts
+//! part  = word "(" pattern ")"
+//! word  = "module" | "frame" | "op" | "call" | "kernel"
+//! pattern = a text in "…"; `*` stands for any letters, `?` for one, `|` for one pattern or another
+//! ```
+//! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")`: kernels with gemm in their names that
+//! a convolution below the module Block_1 launched. A module is known by its instance (`Block_1`), its
+//! class (`Block`), and by the instances around it with dots between them, from any of them on
+//! (`Sequential_0.Block_1`): the profiler records classes and numbers, not the names of attributes.
+//! A frame is known with and without its line (`train.py(31): loss`, `train.py: loss`).
+
+mod nearest;
+mod parse;
+mod pattern;
+
+pub use nearest::nearest;
+pub use pattern::Glob;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use std::borrow::Cow;
+use std::fmt;
+
+/// What a part of a query speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Word {
+    /// An `nn.Module` call.
+    Module,
+    /// A Python frame.
+    Frame,
+    /// A cpu_op.
+    Op,
+    /// A call into the GPU runtime.
+    Call,
+    /// A kernel, copy or memset.
+    Kernel,
+}
+
+impl Word {
+    /// All words.
+    pub const ALL: [Word; 5] = [Word::Module, Word::Frame, Word::Op, Word::Call, Word::Kernel];
+
+    /// As queries write it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Word::Module => "module",
+            Word::Frame => "frame",
+            Word::Op => "op",
+            Word::Call => "call",
+            Word::Kernel => "kernel",
+        }
+    }
+}
+
+/// One part of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    word: Word,
+    glob: Glob,
+}
+
+/// A path of the call tree that a user wrote.
+///
+/// ```
+/// use tracetree::program::Query;
+/// use tracetree::{CallTree, Trace};
+///
+/// let tree = CallTree::build(Trace::open("examples/traces/resnet.cuda.json.gz")?);
+/// let query: Query = r#"op("aten::conv2d") / kernel("*bias*")"#.parse()?;
+/// assert!(query.find(&tree).iter().all(|&call| tree.name(call).contains("bias")));
+///
+/// let error = r#"modul("Block")"#.parse::<Query>().expect_err("no such word");
+/// assert!(error.to_string().contains("did you mean `module`?"));
+/// # Ok::<(), tracetree::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// A place on a path from the root down, as queries see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    /// What it is.
+    pub word: Word,
+    /// Its name: of a module the instance.
+    pub name: &'a str,
+    /// Of a module the instances around it and itself, with dots between them; else empty.
+    pub chain: &'a str,
+}
+
+/// How many leading parts of a query the places above are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress(usize);
+
+impl Query {
+    /// What was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The word of the last part: what the query finds.
+    pub fn finds(&self) -> Word {
+        self.parts.last().expect("a query has a part").word
+    }
+
+    /// The words of all parts.
+    pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
+        self.parts.iter().map(|part| part.word)
+    }
+
+    /// Goes down one place: what is known below it, and whether the query names it.
+    pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
+        let last = self.parts.len() - 1;
+        let is_named = above.0 == last && self.parts[last].matches(place);
+        match above.0 < last && self.parts[above.0].matches(place) {
+            true => (Progress(above.0 + 1), false),
+            false => (above, is_named),
+        }
+    }
+
+    /// The calls of a tree that the query names, in preorder.
+    pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
+        let mut found = Vec::new();
+        // The calls above the current one: how far the query has come, and the modules so far.
+        let mut above: Vec<(CallId, Progress, usize)> = Vec::new();
+        let mut chain = String::new();
+        for call in tree.calls() {
+            while above.last().is_some_and(|&(open, ..)| !tree.is_below(call, open)) {
+                above.pop();
+            }
+            let (progress, length) =
+                above.last().map_or((Progress::default(), 0), |&(_, p, length)| (p, length));
+            chain.truncate(length);
+            let Some(word) = word_of(tree, call) else {
+                above.push((call, progress, length));
+                continue;
+            };
+            let name = ModuleName::instance_or_name(tree.name(call));
+            if word == Word::Module {
+                extend_chain(&mut chain, name);
+            }
+            let place = Segment { word, name, chain: &chain };
+            let (below, is_named) = self.step(progress, place);
+            if is_named {
+                found.push(call);
+            }
+            above.push((call, below, chain.len()));
+        }
+        found
+    }
+
+    /// The calls of a tree that the query names, of which there is at least one.
+    ///
+    /// # Errors
+    /// If there is none: what the tree has that is nearest.
+    pub fn find_some(&self, tree: &CallTree) -> Result<Vec<CallId>> {
+        let found = self.find(tree);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let names = |word: Word| {
+            let mut names: Vec<&str> = tree
+                .calls()
+                .filter(|&call| word_of(tree, call) == Some(word))
+                .map(|call| ModuleName::instance_or_name(tree.name(call)))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        };
+        let message = format!("no call is {}", self.text);
+        let nearest = self.nearest_in(names).unwrap_or_default();
+        Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(nearest))
+    }
+
+    /// Says what a tree has that is nearest to the first part that names nothing there.
+    pub fn nearest_in<'n>(&self, names: impl Fn(Word) -> Vec<&'n str>) -> Option<String> {
+        let part = self.parts.iter().find(|part| {
+            let known = names(part.word);
+            !known.iter().any(|name| part.matches(Segment { word: part.word, name, chain: name }))
+        });
+        let part = part.or(self.parts.last())?;
+        let known = names(part.word);
+        let word = part.word.label();
+        Some(match nearest(part.glob.text(), known.iter().copied()) {
+            Some(name) => format!("the nearest {word} is `{name}`"),
+            None => format!("there is no {word} at all"),
+        })
+    }
+}
+
+/// Adds a module to the instances around it.
+pub(crate) fn extend_chain(chain: &mut String, instance: &str) {
+    if !chain.is_empty() {
+        chain.push('.');
+    }
+    chain.push_str(instance);
+}
+
+fn word_of(tree: &CallTree, call: CallId) -> Option<Word> {
+    match tree.kind(call) {
+        CallKind::Thread | CallKind::Unlinked => None,
+        CallKind::Frame if tree.is_module(call) => Some(Word::Module),
+        CallKind::Frame => Some(Word::Frame),
+        CallKind::Op => Some(Word::Op),
+        CallKind::Runtime => Some(Word::Call),
+        CallKind::Gpu => Some(Word::Kernel),
+    }
+}
+
+impl Part {
+    fn matches(&self, place: Segment<'_>) -> bool {
+        self.word == place.word
+            && match place.word {
+                Word::Module => self.matches_module(place),
+                Word::Frame => {
+                    self.glob.matches(place.name) || self.glob.matches(&without_line(place.name))
+                }
+                Word::Op | Word::Call | Word::Kernel => self.glob.matches(place.name),
+            }
+    }
+
+    fn matches_module(&self, place: Segment<'_>) -> bool {
+        let class = ModuleName::of_instance(place.name).class;
+        self.glob.matches(place.name)
+            || self.glob.matches(class)
+            || suffixes(place.chain).any(|chain| self.glob.matches(chain))
+    }
+}
+
+/// `A.B.C`, `B.C`, `C`.
+fn suffixes(chain: &str) -> impl Iterator<Item = &str> {
+    let dots = chain.match_indices('.').map(|(at, _)| &chain[at + 1..]);
+    std::iter::once(chain).chain(dots)
+}
+
+/// `train.py(31): loss` → `train.py: loss`.
+fn without_line(name: &str) -> Cow<'_, str> {
+    let Some((place, function)) = name.split_once("): ") else { return Cow::Borrowed(name) };
+    match place.rsplit_once('(') {
+        Some((file, line)) if line.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Cow::Owned(format!("{file}: {function}"))
+        }
+        Some(_) | None => Cow::Borrowed(name),
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a query names the last of these places.
+    fn names(query: &str, path: &[(Word, &str)]) -> bool {
+        let query: Query = query.parse().expect("a query");
+        let (mut progress, mut chain, mut named) = (Progress::default(), String::new(), false);
+        for &(word, name) in path {
+            if word == Word::Module {
+                extend_chain(&mut chain, name);
+            }
+            (progress, named) = query.step(progress, Segment { word, name, chain: &chain });
+        }
+        named
+    }
+
+    const PATH: [(Word, &str); 5] = [
+        (Word::Module, "Net_0"),
+        (Word::Module, "Block_12"),
+        (Word::Op, "aten::linear"),
+        (Word::Op, "aten::addmm"),
+        (Word::Kernel, "sm90_gemm_tn"),
+    ];
+
+    #[test]
+    fn parts_may_have_others_between_them_but_not_below_the_last() {
+        assert!(names(r#"module("Net_0") / kernel("*gemm*")"#, &PATH));
+        assert!(names(r#"op("aten::linear")/op("aten::addmm")"#, &PATH[..4]));
+        assert!(!names(r#"op("aten::linear")"#, &PATH[..4]));
+        assert!(!names(r#"op("aten::addmm") / op("aten::linear")"#, &PATH[..4]));
+        assert!(!names(r#"op("aten::addmm") / op("aten::addmm")"#, &PATH[..4]));
+    }
+
+    #[test]
+    fn a_module_is_known_by_instance_class_and_those_around_it() {
+        for query in ["Block_12", "Block", "Block_*", "Net_0.Block_12", "Net_0.*", "*"] {
+            assert!(names(&format!("module(\"{query}\")"), &PATH[..2]), "{query}");
+        }
+        for query in ["Block_1", "Bloc", "Net", "et_0.Block_12", "lock_12"] {
+            assert!(!names(&format!("module(\"{query}\")"), &PATH[..2]), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_frame_is_known_with_and_without_its_line() {
+        let path = [(Word::Frame, "train.py(31): loss")];
+        assert!(names(r#"frame("train.py: loss")"#, &path));
+        assert!(names(r#"frame("train.py(31): *")"#, &path));
+        assert!(!names(r#"frame("train.py(3): loss")"#, &path));
+    }
+}

@@ -1,0 +1,65 @@
+//! A pattern with `*`, `?` and `|` → whether a name is like it.
+
+/// A pattern for whole names: `*` stands for any letters, `?` for one, `|` parts two patterns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+    choices: Vec<Vec<char>>,
+}
+
+impl Glob {
+    /// The pattern that a text is; every text is one.
+    pub fn new(text: &str) -> Glob {
+        let choices = text.split('|').map(|choice| choice.trim().chars().collect()).collect();
+        Glob { text: text.to_owned(), choices }
+    }
+
+    /// What was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether all of a name is like the pattern.
+    pub fn matches(&self, name: &str) -> bool {
+        self.choices.iter().any(|choice| is_like(name, choice))
+    }
+}
+
+/// Goes back to the last `*` where a letter does not fit: no more than name × pattern steps.
+fn is_like(name: &str, pattern: &[char]) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut in_pattern) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match pattern.get(in_pattern) {
+            Some('*') => {
+                star = Some((at, in_pattern));
+                in_pattern += 1;
+            }
+            Some(&letter) if letter == '?' || letter == name[at] => {
+                (at, in_pattern) = (at + 1, in_pattern + 1);
+            }
+            Some(_) | None => {
+                let Some((from, back)) = star else { return false };
+                star = Some((from + 1, back));
+                (at, in_pattern) = (from + 1, back + 1);
+            }
+        }
+    }
+    pattern[in_pattern..].iter().all(|&letter| letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_letters() {
+        let fits = |pattern: &str, name: &str| Glob::new(pattern).matches(name);
+        assert!(fits("aten::*", "aten::add") && fits("*", "") && fits("*a*a*", "banana"));
+        assert!(fits("a?c", "abc") && !fits("a?c", "ac"));
+        assert!(fits("aten::add|aten::mul", "aten::mul"));
+        assert!(!fits("aten::add", "aten::add_") && !fits("add", "aten::add"));
+        assert!(!fits("*ab", "abc") && fits("*ab", "abcab"));
+    }
+}
