@@ -71,6 +71,9 @@ pub(crate) fn compare(
     Ok(Comparison { comparison, page: Mutex::new(None) })
 }
 
+/// A node of both trees: its name, the uid of each side, the id of the node above, and which side has it.
+type Merged = (String, Option<u32>, Option<u32>, Option<usize>, bool, bool);
+
 /// The name of a table in Python: that of its file without what all such files share.
 fn name_of(kind: TableKind) -> &'static str {
     match kind {
@@ -242,6 +245,12 @@ impl Comparison {
         self.of_kind(TableKind::Idle)
     }
 
+    /// Launches of captured graphs, and the captures that their calls are of (`graphs.csv`).
+    #[getter]
+    fn graphs(&self) -> Table {
+        self.of_kind(TableKind::Graphs)
+    }
+
     /// The baseline's trace: the part of it that is compared.
     #[getter]
     fn baseline(&self) -> Trace {
@@ -392,7 +401,7 @@ impl Comparison {
     }
 
     /// The nodes of the merged tree, by id: name, uid of each side, and the id of the node above.
-    fn _merged_nodes(&self) -> Vec<(String, Option<u32>, Option<u32>, Option<usize>, bool, bool)> {
+    fn _merged_nodes(&self) -> Vec<Merged> {
         let (analysis, merged) = (self.comparison.analysis(), self.comparison.diff().merged());
         let uid = |side: Side, node: MergedNode| {
             let tree = self.comparison.tree(side);
