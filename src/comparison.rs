@@ -284,7 +284,7 @@ impl Comparison {
         let mut further: PerSide<Vec<Run>> = PerSide::default();
         for side in Side::BOTH {
             for input in std::mem::take(&mut runs[side]) {
-                options.cancel.check(&input.name())?;
+                options.cancel.check(input.name())?;
                 let run = comparison.further_run(side, input, options)?;
                 further[side].push(run);
             }

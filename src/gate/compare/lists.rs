@@ -34,9 +34,11 @@ impl Called {
         let mut modules = Vec::new();
         for child in digest.children(id) {
             let node = digest.node(child);
-            match node.kind {
-                NodeKind::Module => modules.push(child),
-                kind => self.others.entry((kind, node.name.clone())).or_default().push(child),
+            if node.kind == NodeKind::Module {
+                modules.push(child);
+            } else {
+                let key = (node.kind, node.name.clone());
+                self.others.entry(key).or_default().push(child);
             }
         }
         modules
