@@ -132,8 +132,7 @@ fn the_sides_are_called_what_the_user_says() {
     let traces = example();
     let trees = traces.map(CallTree::build);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
-    let analysis =
-        Analysis::with_options(diff.clone(), AnalysisOptions::default().names("mi|300", "h100"));
+    let analysis = Analysis::with_options(diff, AnalysisOptions::default().names("mi|300", "h100"));
     assert!(verdict(&analysis).starts_with("h100 takes 0.85x the GPU time of mi|300"));
     let summary = summarise(&analysis);
     assert_eq!([summary.trace1.name.as_str(), summary.trace2.name.as_str()], ["mi|300", "h100"]);

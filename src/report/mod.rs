@@ -40,11 +40,12 @@ pub use summary::{
     SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences, summarise,
     write_summary,
 };
+pub(crate) use text::one_line;
 pub use text::{
     CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,
 };
 #[cfg(feature = "cli")]
-pub(crate) use text::{Unit, one_line, shorten, times};
+pub(crate) use text::{Unit, shorten, times};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

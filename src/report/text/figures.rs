@@ -38,6 +38,7 @@ impl Unit {
         }
     }
 
+    #[cfg(feature = "cli")]
     /// The time in this unit to the nanosecond, without the unit: figures that add up to the last
     /// digit.
     pub(crate) fn show_exact(self, time: Nanos) -> String {

@@ -7,6 +7,8 @@ pub(super) mod merged_tree;
 mod verdict;
 
 pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
-pub(crate) use figures::{Unit, one_line, percent, shorten, times};
+#[cfg(feature = "html")]
+pub(crate) use figures::percent;
+pub(crate) use figures::{Unit, one_line, shorten, times};
 pub use labels::node_name;
 pub use verdict::{evidence, sentence};
