@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use tracetree::analysis::{LoweringSide, Totals};
 use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
+use tracetree::program::Query;
 use tracetree::report::{
     Emit, ReportOptions, answer, answer_remarks, cause_lines, evidence, node_name, summarise,
     verdict, write_merged_tree, write_summary,
@@ -23,7 +24,7 @@ use tracetree::report::{
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
-use tracetree::{Cancel, Error, ErrorKind, Side, Uid};
+use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 
 /// Two traces, compared. It owns all that it needs: files, profilers and buffers that it was made from
 /// may be gone. `tracetree.diff` makes it.
@@ -44,12 +45,12 @@ pub(crate) struct Comparison {
     page: Mutex<Option<PathBuf>>,
 }
 
-/// Compares two traces.
+/// Compares the runs of two sides.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
-    baseline: Source<'_>,
-    candidate: Source<'_>,
+    baseline: Vec<Source<'_>>,
+    candidate: Vec<Source<'_>>,
     options: &Bound<'_, PyAny>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
@@ -58,14 +59,15 @@ pub(crate) fn compare(
     let tells = progress.is_some();
     let watch = Watch { progress, cancel: Cancel::new() };
     let options = options.cancel(watch.cancel.clone());
-    let (baseline, candidate) = (baseline.into_input(), candidate.into_input());
+    let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
+    let runs: PerSide<Vec<Input>> = PerSide::new(inputs(baseline), inputs(candidate));
     // A thread for each trace.
     let compared = work::run(py, 2, &watch, move |teller| {
         let options = match tells {
             true => options.watch(move |stage| teller.tell(stage)),
             false => options,
         };
-        tracetree::Comparison::open(baseline, candidate, &options)
+        tracetree::Comparison::of_runs(runs, &options)
     })?;
     let comparison = compared.map_err(|error| raise(py, &error))?;
     Ok(Comparison { comparison, page: Mutex::new(None) })
@@ -298,6 +300,25 @@ impl Comparison {
         let side = side_of(side)?;
         let call = self.call(py, side, uid)?;
         Ok(Node::of_comparison(self.comparison.analysis(), side, call))
+    }
+
+    /// The calls of `side` that a path query names, in the order of the trace: parts stand outermost
+    /// first, others may stand between them, and `*` stands for any letters.
+    ///
+    /// Raises `UsageError` for what is no query.
+    ///
+    /// >>> import tracetree
+    /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
+    /// ...                    "examples/traces/resnet.cuda.json.gz")
+    /// >>> len(d.find('op("aten::_convolution") / kernel("igemm_*")')) > 0
+    /// True
+    #[pyo3(signature = (query, side="baseline"))]
+    fn find(&self, py: Python<'_>, query: &str, side: &str) -> PyResult<Vec<Node>> {
+        let side = side_of(side)?;
+        let query: Query = query.parse().map_err(|error| raise(py, &error))?;
+        let calls = query.find(self.comparison.tree(side));
+        let node = |call| Node::of_comparison(self.comparison.analysis(), side, call);
+        Ok(calls.into_iter().map(node).collect())
     }
 
     /// What the op of this name became on each side: its ops and kernels with counts and times in µs.

@@ -7,6 +7,7 @@
 mod comparison;
 mod errors;
 mod explanation;
+mod gate;
 mod node;
 mod options;
 mod source;
@@ -24,6 +25,8 @@ mod _native {
     use super::comparison::{Comparison, compare};
     #[pymodule_export]
     use super::explanation::Explanation;
+    #[pymodule_export]
+    use super::gate::gate;
     #[pymodule_export]
     use super::main;
     #[pymodule_export]

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
-use tracetree::trace::{ReadProgress, Uid};
+use tracetree::trace::{ReadOptions, ReadProgress, Uid};
 use tracetree::{CallTree, Cancel, Input, Side, Stage};
 
 /// How many ops that are far from their roofline are told.
@@ -71,16 +71,24 @@ pub(crate) fn read(
             })),
             false => options,
         };
-        match input {
-            Input::File(path) => tracetree::Trace::open_with(path, &options).map(Arc::new),
-            Input::Reader(name, reader) => {
-                tracetree::Trace::from_reader(&name, reader, &options).map(Arc::new)
-            }
-            Input::Trace(trace) => Ok(trace),
-            _ => unreachable!("the sources are files, readers and traces"),
-        }
+        open(input, &options)
     })?;
     Ok(Trace::new(trace.map_err(|error| raise(py, &error))?))
+}
+
+/// Reads what a source stands for.
+pub(crate) fn open(
+    input: Input,
+    options: &ReadOptions,
+) -> tracetree::Result<Arc<tracetree::Trace>> {
+    match input {
+        Input::File(path) => tracetree::Trace::open_with(path, options).map(Arc::new),
+        Input::Reader(name, reader) => {
+            tracetree::Trace::from_reader(&name, reader, options).map(Arc::new)
+        }
+        Input::Trace(trace) => Ok(trace),
+        _ => unreachable!("the sources are files, readers and traces"),
+    }
 }
 
 #[pymethods]

@@ -247,9 +247,20 @@ def test_bad_input_is_an_exception_that_says_what_to_do(
         tracetree.diff(pair[0], given)
 
 
-def test_several_runs_are_refused_in_words(pair: tuple[Path, Path]) -> None:
-    with pytest.raises(NotImplementedError, match="one run with one run"):
-        tracetree.diff([pair[0], pair[0]], pair[1])
+def test_several_runs_of_a_side_are_one_comparison(pair: tuple[Path, Path]) -> None:
+    several = tracetree.diff([pair[0], pair[0]], [pair[1], pair[1].read_bytes()])
+    one = tracetree.diff(*pair)
+    assert several.rows.column_names == one.rows.column_names
+    assert several.uid_map.to_csv() == one.uid_map.to_csv()
+    assert several.verdicts.to_csv() != one.verdicts.to_csv(), "verdicts rest on the runs"
+
+
+def test_a_path_query_finds_the_calls_of_a_side(d: tracetree.Comparison) -> None:
+    found = d.find('op("aten::_convolution") / kernel("igemm_*")')
+    assert found and all(node.kind == "gpu" and node.name.startswith("igemm_") for node in found)
+    assert d.find('op("aten::no_such_op")', side="candidate") == []
+    with pytest.raises(tracetree.UsageError, match="kernel"):
+        d.find('kernal("gemm")')
 
 
 def test_a_closed_file_is_told(pair: tuple[Path, Path]) -> None:

@@ -12,6 +12,7 @@ baseline, more time is worse, and times are in the unit that ends a column's nam
 
 from tracetree._compare import diff, open
 from tracetree._errors import TraceError, UsageError
+from tracetree._gate import assert_no_regression
 from tracetree._native import (
     VERSION as __version__,
     Comparison,
@@ -33,6 +34,7 @@ __all__ = [
     "Tree",
     "UsageError",
     "__version__",
+    "assert_no_regression",
     "diff",
     "open",
     "profile",

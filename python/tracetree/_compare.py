@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracetree import _native
-from tracetree._inputs import source
+from tracetree._inputs import runs, source
 from tracetree._native import Comparison, Trace
 
 Progress = Callable[[str, int, "int | None"], object]
@@ -37,7 +37,8 @@ def diff(
     progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compares two traces: a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``,
-    or what ``tracetree.open`` returned. A list with one of these is one run.
+    or what ``tracetree.open`` returned. A list of these is several runs of one program: tables are of the
+    first runs, verdicts rest on all where both sides have several.
 
     The options are those of ``tracetree diff``:
 
@@ -80,10 +81,10 @@ def diff(
         "strict": strict,
         "max_unpacked": max_unpacked,
     }
-    sources = (source(baseline), source(candidate))
-    told, finish = _told(progress, sources)
+    base, new = runs(baseline), runs(candidate)
+    told, finish = _told(progress, (base[0], new[0]))
     try:
-        return _native.compare(*sources, options, told)
+        return _native.compare(base, new, options, told)
     finally:
         finish()
 

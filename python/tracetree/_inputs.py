@@ -30,8 +30,6 @@ def source(given: Any) -> _Source:
         return ("<bytes>", bytes(given))
     if isinstance(given, dict):
         return ("<dict>", of_dict(given))
-    if isinstance(given, (list, tuple)):
-        return one_run(given)
     if hasattr(given, "export_chrome_trace"):
         return ("<profiler>", of_profiler(given))
     if hasattr(given, "read"):
@@ -39,20 +37,18 @@ def source(given: Any) -> _Source:
     raise TypeError(f"a trace is {KINDS}; not {type(given).__name__}")
 
 
-def one_run(runs: list[Any] | tuple[Any, ...]) -> _Source:
-    """The only one of several runs of a side."""
-    if len(runs) == 1 and not (isinstance(runs[0], dict) and "ph" in runs[0]):
-        return source(runs[0])
-    if not runs:
+def runs(given: Any) -> list[_Source]:
+    """The traces that ``given`` stands for: one, or a list of the runs of a side."""
+    if not isinstance(given, (list, tuple)):
+        return [source(given)]
+    if not given:
         raise ValueError("the list of runs is empty: name at least one trace for each side")
-    if isinstance(runs[0], dict) and "ph" in runs[0]:
+    if isinstance(given[0], dict) and "ph" in given[0]:
         raise TypeError(
             "a list stands for the runs of a side, and this one holds events: "
             'pass {"traceEvents": events}'
         )
-    raise NotImplementedError(
-        f"{len(runs)} runs of one side: this version compares one run with one run"
-    )
+    return [source(run) for run in given]
 
 
 def of_dict(trace: dict[Any, Any]) -> bytes:

@@ -14,6 +14,7 @@ __all__ = [
     "Trace",
     "Tree",
     "compare",
+    "gate",
     "main",
     "read",
 ]
@@ -55,8 +56,17 @@ class _Lowering(TypedDict):
 
 def main(arguments: list[str]) -> int: ...
 def compare(
-    baseline: _Source, candidate: _Source, options: dict[str, Any], progress: _Progress
+    baseline: list[_Source],
+    candidate: list[_Source],
+    options: dict[str, Any],
+    progress: _Progress,
 ) -> Comparison: ...
+def gate(
+    baseline: list[_Source],
+    candidate: list[_Source],
+    rules: _Path | None,
+    inconclusive: str | None,
+) -> tuple[str, str, str]: ...
 def read(
     source: _Source, strict: bool, max_unpacked: int | None, progress: _Progress
 ) -> Trace: ...
@@ -206,6 +216,7 @@ class Comparison:
     def tree(self, side: str) -> Tree: ...
     def corresponding_uid(self, side: str, uid: int) -> int | None: ...
     def node(self, uid: int, side: str = "baseline") -> Node: ...
+    def find(self, query: str, side: str = "baseline") -> list[Node]: ...
     def lowering(self, name: str) -> _Lowering: ...
     def explain(
         self, *, baseline: int | None = None, candidate: int | None = None
