@@ -2,6 +2,7 @@
 //! much text it holds at once nor on how the text is packed.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::io::Write;
 use tracetree::trace::{ReadOptions, Trace};
 
@@ -156,7 +157,7 @@ fn damaged(changes: &[Change]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(16), ..ProptestConfig::default() })]
 
     #[test]
     fn block_size_and_packing_do_not_matter(changes in prop::collection::vec(change(), 1..4), block_size in 512..3000usize) {
@@ -193,7 +194,8 @@ proptest! {
     fn strict_refuses_every_text_that_is_no_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        let is_json = serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+        // Raw: `1e999` is JSON, though no number that a double holds.
+        let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }
 

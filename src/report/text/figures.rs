@@ -38,9 +38,9 @@ impl Unit {
         }
     }
 
-    #[cfg(feature = "cli")]
     /// The time in this unit to the nanosecond, without the unit: figures that add up to the last
     /// digit.
+    #[cfg(feature = "cli")]
     pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
             Unit::Micros => (1_000, 3),
