@@ -250,7 +250,6 @@ def test_bad_input_is_an_exception_that_says_what_to_do(
 def test_several_runs_of_a_side_are_one_comparison(pair: tuple[Path, Path]) -> None:
     several = tracetree.diff([pair[0], pair[0]], [pair[1], pair[1].read_bytes()])
     one = tracetree.diff(*pair)
-    assert several.rows.column_names == one.rows.column_names
     assert several.uid_map.to_csv() == one.uid_map.to_csv()
     assert several.verdicts.to_csv() != one.verdicts.to_csv(), "verdicts rest on the runs"
 
