@@ -10,17 +10,30 @@ use tracetree::report::{SideNote, Summary};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
+/// From which probability on a difference is not proven.
+const PROVEN: f64 = 0.05;
+
 /// What of a comparison breaks the limit, each in a sentence.
 pub(super) fn broken_by(limit: Limit, analysis: &Analysis, summary: &Summary) -> Vec<String> {
     let mut broken = cannot_be_compared(summary);
     let (time, what) = time_of_a_step(analysis);
-    let is_noise = summary.verdict.total == Verdict::WithinNoise.label();
-    if limit.is_passed(time) && !is_noise {
+    if limit.is_passed(time) && !is_noise(analysis) {
         let [a, b] = [time.baseline, time.candidate].map(|time| time.as_millis());
         let measure = summary.measure.replace('_', " ");
         broken.push(format!("{measure} {what}: {a:.3} → {b:.3} ms is more than the limit"));
     }
     broken
+}
+
+/// Whether the repeats cannot tell the difference from noise. Below the thresholds of a verdict the limit
+/// may be narrower than they are: then the test alone decides.
+fn is_noise(analysis: &Analysis) -> bool {
+    let total = &analysis.judged().total;
+    match total.verdict {
+        Verdict::WithinNoise => true,
+        Verdict::Similar => total.p.is_some_and(|p| p > PROVEN),
+        Verdict::Slower | Verdict::Faster | Verdict::NotTested => false,
+    }
 }
 
 fn cannot_be_compared(summary: &Summary) -> Vec<String> {
