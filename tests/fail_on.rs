@@ -81,5 +81,5 @@ fn another_model_does_not_pass() {
         .expect("the program runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("models differ"), "{told}");
+    assert!(told.contains("the models are of two kinds"), "{told}");
 }

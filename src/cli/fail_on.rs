@@ -47,7 +47,7 @@ fn cannot_be_compared(summary: &Summary) -> Vec<String> {
             side.name, summary.measure
         ));
     }
-    let refused = ["TRUNCATED", "DIFFERENT_MODEL"];
+    let refused = ["TRUNCATED", "DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
     let is_refused = |note: &&SideNote| refused.contains(&note.note.code);
     broken.extend(summary.notes.iter().filter(is_refused).map(|note| {
         let side = summary.side_of(note).map_or_else(String::new, |side| format!("{side}: "));
