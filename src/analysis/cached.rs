@@ -3,8 +3,8 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, FusionRow, LayerPairs, Models, Peaks, TraceEfficiency,
-    Verdicts, Wall,
+    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks,
+    TraceEfficiency, Verdicts, Wall,
 };
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
@@ -21,6 +21,7 @@ pub(super) struct Cached {
     /// Read from their files when the first table needs them, and no sooner.
     pub(super) yardstick: OnceLock<(Models, Peaks)>,
     pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
+    pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,

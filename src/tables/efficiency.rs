@@ -65,7 +65,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              candidate first",
         ),
         analysis,
-        |analysis| Box::new(analysis.by_efficiency().into_iter()),
+        |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
     )
 }
 

@@ -50,7 +50,11 @@ impl Analysis {
 
     /// The ops with a model by name and shapes: most time that could be saved on the candidate first,
     /// then on the baseline, then most time.
-    pub fn by_efficiency(&self) -> Vec<EfficiencyRow> {
+    pub fn by_efficiency(&self) -> &[EfficiencyRow] {
+        self.cached.by_efficiency.get_or_init(|| self.sort_by_efficiency())
+    }
+
+    fn sort_by_efficiency(&self) -> Vec<EfficiencyRow> {
         let mut table = Table::new(self);
         for row in self.rows() {
             table.add(row);

@@ -18,6 +18,7 @@ mod totals;
 pub use builder::Digester;
 pub(in crate::gate) use builder::{ONE_PROGRAM, likeness};
 pub use node::{Node, NodeKind, Range, Variant};
+pub(in crate::gate) use totals::COUNTS;
 
 use indextree::{Arena, NodeId};
 use std::collections::BTreeMap;

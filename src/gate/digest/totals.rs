@@ -17,8 +17,8 @@ pub(super) struct StepTotals {
     counts: BTreeMap<String, Vec<u64>>,
 }
 
-/// The counts that every run has, be they nothing.
-const COUNTS: [&str; 8] = [
+/// The counts that every run has, be they nothing, and of which a budget may speak.
+pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
     "graph_launches",

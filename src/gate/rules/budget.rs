@@ -3,19 +3,8 @@
 use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
 use crate::condition::{Condition, Relation};
+use crate::gate::digest::COUNTS;
 use crate::program::{Phase, Query, nearest};
-
-/// The counts that budgets may speak of.
-const COUNTS: [&str; 8] = [
-    "launches",
-    "kernels",
-    "graph_launches",
-    "graph_kernels",
-    "waits",
-    "copies",
-    "copy_bytes",
-    "collectives",
-];
 
 /// A limit that holds whatever was before.
 #[derive(Debug, Clone, PartialEq)]
