@@ -10,9 +10,6 @@ use tracetree::report::{SideNote, Summary};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// From which probability on a difference is not proven.
-const PROVEN: f64 = 0.05;
-
 /// What of a comparison breaks the limit, each in a sentence.
 pub(super) fn broken_by(limit: Limit, analysis: &Analysis, summary: &Summary) -> Vec<String> {
     let mut broken = cannot_be_compared(summary);
@@ -31,7 +28,7 @@ fn is_noise(analysis: &Analysis) -> bool {
     let total = &analysis.judged().total;
     match total.verdict {
         Verdict::WithinNoise => true,
-        Verdict::Similar => total.p.is_some_and(|p| p > PROVEN),
+        Verdict::Similar => total.p.is_some_and(|p| p > analysis.thresholds().false_discovery_rate),
         Verdict::Slower | Verdict::Faster | Verdict::NotTested => false,
     }
 }

@@ -7,7 +7,7 @@
 
 use super::Aliases;
 use crate::trace::{Category, TextId};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -122,7 +122,7 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
     let rest =
         ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     let is = |part: &str| rest.contains(part);
-    Cow::Borrowed(if is("GraphLaunch") {
+    Cow::Borrowed(if names_graph_launch(name) {
         "graph launch"
     } else if is("LaunchKernel") || is("LaunchCooperativeKernel") || is("LaunchHostFunc") {
         "launch"

@@ -5,7 +5,7 @@ use super::model::Model;
 use super::phase::Phase;
 use super::platform::Platform;
 use crate::trace::{Category, Header, Nanos, Note, TextId, Trace, busy_time};
-use crate::tree::{CallTree, ModuleName};
+use crate::tree::{CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -319,7 +319,7 @@ fn contents(trace: &Trace) -> Contents {
         shapes: trace.all_arguments().iter().any(|arguments| arguments.dims != TextId::EMPTY),
         stacks: has(Category::PythonFunction) || !trace.call_stacks().is_empty(),
         modules: named(Category::PythonFunction, |name| ModuleName::of(name).is_some()),
-        graphs: named(Category::Runtime, |name| name.contains("GraphLaunch")),
+        graphs: named(Category::Runtime, names_graph_launch),
         annotations: has(Category::UserAnnotation),
     }
 }

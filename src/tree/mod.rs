@@ -65,6 +65,11 @@ pub enum CallKind {
 /// What is no call, event or thread: the call above a root, the event of the unlinked ones.
 const NONE: u32 = u32::MAX;
 
+/// Whether a runtime call of this name launches a captured graph: `cudaGraphLaunch`, `hipGraphLaunch`, ….
+pub(crate) fn names_graph_launch(name: &str) -> bool {
+    name.contains("GraphLaunch")
+}
+
 impl CallKind {
     fn of(category: Category) -> CallKind {
         match category {
@@ -321,7 +326,7 @@ impl CallTree {
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
-            && self.name(call).contains("GraphLaunch")
+            && names_graph_launch(self.name(call))
     }
 
     /// Arguments of an op, where they were recorded.

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn only_frames_of_the_users_files_are_sites() {
-        assert!(is_users("train.py(31): loss") && is_users("/work/net/model.py(3): forward"));
+        assert!(is_users("train.py(31): loss") && is_users("/srv/net/model.py(3): forward"));
         for name in [
             "nn.Module: Linear_3",
             "torch/nn/modules/module.py(1501): _call_impl",

@@ -3,7 +3,7 @@
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{CAPTURE_FOLDER, CaptureFile, ReadOptions, Trace};
-use crate::tree::{CallTree, Capture};
+use crate::tree::{CallTree, Capture, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,8 +49,7 @@ impl CaptureSource {
         options: &ReadOptions,
     ) -> Result<Captures> {
         let mut captures = Captures::default();
-        let launches_graphs =
-            trace.own_events().any(|event| trace.name(event).contains("GraphLaunch"));
+        let launches_graphs = trace.own_events().any(|event| names_graph_launch(trace.name(event)));
         match (self, path) {
             (CaptureSource::Nowhere, _) => return Ok(captures),
             _ if !launches_graphs => {
