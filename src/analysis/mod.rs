@@ -18,9 +18,7 @@ mod steps;
 mod verdict;
 mod wall;
 
-pub use account::{
-    Account, Lowering, LoweringSide, NameSummary, Row, RowKind, Tally, Totals, UniqueArgsSummary,
-};
+pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally, Totals};
 use cached::Cached;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
@@ -35,7 +33,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
-pub use runs::{Run, RunNoise};
+pub use runs::{Run, RunFigures, RunNoise};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;
