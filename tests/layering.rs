@@ -192,7 +192,7 @@ const DOORS: [(&str, &[&str]); 32] = [
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
-    ("rayon", &["comparison", "report", "fleet", "cli"]),
+    ("rayon", &["comparison", "report", "gate", "fleet", "cli"]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.

@@ -22,8 +22,8 @@ pub struct RowGroup {
 
 impl RowGroup {
     /// Number of its rows.
-    pub fn row_count(&self) -> usize {
-        self.rows.len()
+    pub fn row_count(&self) -> u64 {
+        self.rows.len() as u64
     }
 
     /// Candidate / baseline of the sums; `None` where one of them is zero.
