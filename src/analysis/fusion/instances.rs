@@ -84,7 +84,9 @@ fn kernels_of_nodes(analysis: &Analysis) -> BTreeMap<Place, PerSide<Vec<CallId>>
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
         // Kernels without a launch have a root in common, and no structure.
-        let Some(node) = row.lowest_common.filter(|_| row.kind != RowKind::Unlinked) else {
+        let Some(node) = row
+            .lowest_common
+            .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced)) else {
             continue;
         };
         for side in Side::BOTH {
