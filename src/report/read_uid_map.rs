@@ -36,7 +36,8 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    let [baseline, candidate, relation, region] = cells else { return None };
+    // Reports of earlier versions have no regions.
+    let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),
         text => text.parse().ok().map(|uid| Some(Uid(uid))),
@@ -53,9 +54,11 @@ fn parse(cells: &[String]) -> Option<UidPair> {
         baseline: uid(baseline)?,
         candidate: uid(candidate)?,
         relation: all.into_iter().find(|known| known.label() == relation)?,
-        region: match region.as_str() {
-            "" => None,
-            text => Some(MergedId::at(text.parse().ok()?)),
+        region: match rest {
+            [] => None,
+            [region] if region.is_empty() => None,
+            [region] => Some(MergedId::at(region.parse().ok()?)),
+            [_, _, ..] => return None,
         },
     })
 }

@@ -31,12 +31,11 @@ impl Finder<'_> {
             stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
         };
         let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
-        let of_forward = |call: CallId| {
-            links[side.other()]
-                .iter()
-                .filter(move |link| link.1 == call)
-                .map(|link| self.taken[side.other()][link.0.index()])
-                .next()
+        // The links stand in the order of the backward ops.
+        let has_forward = |call: CallId| {
+            let links = &links[side.other()];
+            let from = links.partition_point(|link| link.1 < call);
+            links.get(from).is_some_and(|link| link.1 == call)
         };
         match forward.filter(|&at| at != NONE) {
             None => opposite().into_iter().filter(is_step).collect(),
@@ -52,7 +51,7 @@ impl Finder<'_> {
                     return opposite().into_iter().filter(is_step).collect();
                 };
                 let unlinked = opposite().into_iter().filter(|&call| {
-                    call > first && call < last && is_step(&call) && of_forward(call).is_none()
+                    call > first && call < last && is_step(&call) && !has_forward(call)
                 });
                 steps.extend(unlinked);
                 steps.sort_unstable();
