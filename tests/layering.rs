@@ -169,12 +169,13 @@ fn a_foreign_type_in_a_signature_is_found() {
 }
 
 /// The doors of each dependency: the modules that may use it, and why where there are several.
-const DOORS: [(&str, &[&str]); 32] = [
+const DOORS: [(&str, &[&str]); 35] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("arrow_array", &["report"]),
     ("arrow_schema", &["report"]),
     ("askama", &["report"]),
+    ("bytes", &["report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -191,6 +192,7 @@ const DOORS: [(&str, &[&str]); 32] = [
     ("open", &["cli"]),
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
+    ("parquet", &["report"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
     ("rayon", &["comparison", "report", "fleet", "cli"]),
     ("regex", &["trace"]),
@@ -209,6 +211,7 @@ const DOORS: [(&str, &[&str]); 32] = [
     ("terminal_size", &["cli"]),
     // Files that users write: aliases, categories, rules, scenarios.
     ("toml", &["diff", "analysis", "gate", "model"]),
+    ("twox_hash", &["trace", "fleet"]),
     ("zstd", &["trace"]),
 ];
 
