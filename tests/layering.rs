@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "error",
     "cancel",
+    "storage",
     "side",
     "condition",
     "trace",
@@ -198,11 +199,11 @@ const DOORS: [(&str, &[&str]); 35] = [
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate"]),
+    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "model"]),
+    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "fleet", "model"]),
     // JSON texts inside of traces (shapes, lists) and of reports.
-    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "model"]),
+    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),
