@@ -14,6 +14,8 @@ mod heads;
 mod map;
 mod matching;
 mod output;
+#[cfg(feature = "html")]
+mod page;
 mod pairing;
 mod plan;
 mod rank_table;

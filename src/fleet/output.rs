@@ -104,6 +104,13 @@ impl Fleet {
             }
         }
         write("fleet.json".to_owned(), Ok(self.to_json().into_bytes()))?;
+        #[cfg(feature = "html")]
+        if files.has_page {
+            let mut bytes = Vec::new();
+            let page = super::page::page(self, files.has_reports);
+            let done = crate::report::write_fleet_page(&page, &mut bytes);
+            write("fleet.html".to_owned(), done.map(|()| bytes))?;
+        }
         Ok(written)
     }
 

@@ -44,6 +44,9 @@ const NOTABLE_OF_ALL: f64 = 0.005;
 /// A cause counts on a rank where it is at least this share of the wall time of its step.
 const NOTABLE_CAUSE: f64 = 0.005;
 
+/// A straggler waits less than the next one by this share of the median wait.
+const ALONE: f64 = 0.25;
+
 /// So many of some ranks are nearly all of them.
 const NEARLY_ALL: f64 = 0.9;
 
@@ -513,10 +516,18 @@ fn groups(side: Side, matched: &[Matched<'_>], whole: &[&Compared<'_>]) -> Vec<G
             median_wait_us: median(&micros),
             last_most: most.map_or_else(String::new, |(at, _)| folder(at)),
             last_count: most.map_or(0, |(_, wait)| wait.count),
-            straggler: straggler(&waits).map_or_else(String::new, folder),
+            straggler: alone(&micros, straggler(&waits)).map_or_else(String::new, folder),
         }
     };
     of_group.into_iter().map(row).collect()
+}
+
+/// A straggler that shares its place with another rank is none: both waited somewhere else.
+fn alone(waits: &[f64], straggler: Option<usize>) -> Option<usize> {
+    let at = straggler?;
+    let others = waits.iter().enumerate().filter(|&(other, _)| other != at);
+    let next = others.map(|(_, &wait)| wait).min_by(f64::total_cmp)?;
+    (next - waits[at] >= ALONE * median(waits)).then_some(at)
 }
 
 /// What makes causes of several ranks one.

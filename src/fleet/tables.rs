@@ -221,7 +221,7 @@ fn groups(rows: Vec<GroupRow>) -> Table {
         .decimal("median_wait_us", RATE, "median over the ranks", |_, r| r.median_wait_us.into())
         .text("last_most", "the rank that came last most often", |_, r| r.last_most.as_str().into())
         .whole("last_count", "how often", |_, r| r.last_count.into())
-        .text("straggler", "the rank that the others wait for, as in `ranks.csv`", |_, r| {
+        .text("straggler", "the rank that the others wait for, as in `ranks.csv`, where no other one waits as little", |_, r| {
             r.straggler.as_str().into()
         })
         .table(("fleet_groups", "process group of a side"), Arc::new(rows), |rows| {

@@ -12,6 +12,7 @@ pub mod fixtures;
 pub mod laws;
 pub mod phenomena;
 pub mod random_trace;
+pub mod ranks;
 pub mod recording;
 pub mod recount;
 pub mod reports;
