@@ -21,7 +21,7 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     if folder.is_dir() && !path.exists() {
         let message = format!("is no report: there is no {FILE} in it");
         return Err(Error::new(ErrorKind::Usage, folder, message)
-            .remedy("give two traces, or the folder of a report"));
+            .remedy("give two traces, or the folder of a report with tables as CSV"));
     }
     read_rows(&path)?
         .iter()

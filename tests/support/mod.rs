@@ -13,6 +13,7 @@ pub mod laws;
 pub mod phenomena;
 pub mod planted;
 pub mod random_trace;
+pub mod ranks;
 pub mod recording;
 pub mod recount;
 pub mod reports;

@@ -115,7 +115,15 @@ impl Categories {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(path, "read the category rules", error))?;
-        let user = Rules::parse(&text).map_err(|message| {
+        Categories::parse(&text, path)
+    }
+
+    /// The built-in rules with those of a TOML text before them; `path` stands for it in messages.
+    ///
+    /// # Errors
+    /// If it is no TOML, or holds something that is no rule.
+    pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
+        let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
                 "write [[category]] tables with name, strength, ops, modules, kernels, fused",
             )
