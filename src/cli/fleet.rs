@@ -56,7 +56,8 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
         console.say(&format!("warning: {note}"));
     }
     for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
-        let file = if pair.status == "unmatched" { pair.name().to_owned() } else { pair.folder.clone() };
+        let file =
+            if pair.status == "unmatched" { pair.name().to_owned() } else { pair.folder.clone() };
         console.say(&format!("warning: {file} {}: {}", pair.code, pair.message));
     }
     for rank in &fleet.ranks {
