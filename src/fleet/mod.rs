@@ -34,7 +34,7 @@ pub use plan::{
     FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, whole_path,
 };
 pub use rank_table::ranges;
-pub use reduce::{Counts, Fleet, Lost};
+pub use reduce::{Counts, Fleet, Lost, read_lost};
 pub use rows::{
     CauseRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
     Spread, StepRow,
