@@ -195,7 +195,7 @@ const DOORS: [(&str, &[&str]); 35] = [
     ("quick_junit", &["gate"]),
     ("parquet", &["report"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
-    ("rayon", &["comparison", "report", "fleet", "cli"]),
+    ("rayon", &["comparison", "report", "gate", "fleet", "cli"]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.

@@ -83,7 +83,15 @@ impl Screen<'_> {
             1 => "1 point of difference".to_owned(),
             points => format!("{points} points of difference"),
         };
-        writeln!(self.out, "{}; {points}\n", evidence(&self.summary.verdict))?;
+        let varying = match self.summary.varying_points {
+            0 => String::new(),
+            count => format!(" ({count} more vary among the runs of a side)"),
+        };
+        let evidence = format!("{}; {points}{varying}", evidence(&self.summary.verdict));
+        for line in wrapped(&evidence, self.width) {
+            writeln!(self.out, "{line}")?;
+        }
+        writeln!(self.out)?;
         writeln!(self.out, "{}", one_line(&verdict(self.analysis)))
     }
 

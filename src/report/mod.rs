@@ -42,9 +42,9 @@ pub use json::write_rows_json;
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    CauseSummary, Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote,
-    SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences, summarise,
-    write_summary,
+    CauseSummary, Change, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,
+    SideNote, SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences,
+    summarise, write_summary,
 };
 pub(crate) use text::one_line;
 pub use text::{

@@ -11,6 +11,7 @@ pub mod find;
 pub mod fixtures;
 pub mod laws;
 pub mod phenomena;
+pub mod planted;
 pub mod random_trace;
 pub mod ranks;
 pub mod recording;

@@ -147,6 +147,18 @@ impl Categories {
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
+    /// Whether an op of this name does work, and whether that is work of its own that serves no other
+    /// op; `None` for views, allocations and names that say nothing.
+    pub(super) fn work_of(&self, op: &str) -> Option<bool> {
+        if names::is_autograd_node(op) {
+            return None;
+        }
+        let of_kernel = || names::find(&self.rules, names::Role::Generated, op);
+        let category = names::find(&self.rules, names::Role::Op, op).or_else(of_kernel)?;
+        let strength = self.rules.strength(category);
+        (strength > Strength::Host).then_some(strength == Strength::Specific)
+    }
+
     /// Names of the categories whose work one op of this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules
