@@ -201,7 +201,10 @@ const DOORS: [(&str, &[&str]); 35] = [
     // A hasher: wherever there is a map that nothing is ordered by.
     ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "fleet", "model"]),
+    (
+        "serde",
+        &["trace", "program", "diff", "analysis", "tables", "report", "gate", "fleet", "model"],
+    ),
     // JSON texts inside of traces (shapes, lists) and of reports.
     ("serde_json", &["trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
     ("serde_saphyr", &["model"]),

@@ -39,7 +39,10 @@ fn generated() -> Vec<(String, Recording)> {
         let json = training(platform, 3).json();
         Recording::read(json.as_bytes()).expect("a built trace is a trace")
     };
-    vec![("ROCm".to_owned(), recorded(Platform::Rocm)), ("CUDA".to_owned(), recorded(Platform::Cuda))]
+    vec![
+        ("ROCm".to_owned(), recorded(Platform::Rocm)),
+        ("CUDA".to_owned(), recorded(Platform::Cuda)),
+    ]
 }
 
 fn real() -> Vec<(String, Recording)> {
@@ -171,7 +174,8 @@ fn claims(analysis: &Analysis, planted: &[PlantedFusion], fused: Side, how: Fuse
     };
     for missed in planted.iter().filter(|fusion| !is_claimed(fusion)) {
         println!("{how:?}: not claimed: {missed:?}");
-        for row in rows.iter().filter(|row| row.kernels[fused].contains_key(&missed.kernel)).take(3) {
+        for row in rows.iter().filter(|row| row.kernels[fused].contains_key(&missed.kernel)).take(3)
+        {
             println!("    {:?} {:?} {:?}", row.change, row.kernel_count, row.ops);
         }
     }
@@ -190,15 +194,18 @@ fn fusions_are_found(traces: &[(String, Recording)]) {
     let mut all = Claims::default();
     for (name, recording) in traces {
         for how in [Fuse::Named, Fuse::Otherwise, Fuse::Attention, Fuse::Products] {
-            let Some((changed, planted)) = with_fusions(recording, how, &mut SplitMix::new(1)) else {
+            let Some((changed, planted)) = with_fusions(recording, how, &mut SplitMix::new(1))
+            else {
                 continue;
             };
             let (before, after) = match how {
                 Fuse::Products => (&changed, recording),
                 Fuse::Named | Fuse::Otherwise | Fuse::Attention => (recording, &changed),
             };
-            let forth = claims(&Analysis::new(compared(before, after)), &planted, Side::Candidate, how);
-            let back = claims(&Analysis::new(compared(after, before)), &planted, Side::Baseline, how);
+            let forth =
+                claims(&Analysis::new(compared(before, after)), &planted, Side::Candidate, how);
+            let back =
+                claims(&Analysis::new(compared(after, before)), &planted, Side::Baseline, how);
             println!("{name}, {how:?}: {forth:?}, exchanged {back:?}");
             for of in [forth, back] {
                 all.planted += of.planted;

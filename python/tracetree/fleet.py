@@ -100,8 +100,8 @@ class Ray:
             raise UsageError('the Ray backend needs Ray: pip install "ray"') from error
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        options = {"max_retries": self._retries, "retry_exceptions": [WorkerLost]}
-        remote = ray.remote(num_cpus=self._cpus, **options)(fn)
+        task: Any = ray.remote
+        remote = task(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[WorkerLost])(fn)
         for item, answer in zip(items, [remote.remote(item) for item in items]):
             try:
                 yield ray.get(answer)

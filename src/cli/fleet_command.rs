@@ -158,7 +158,8 @@ impl PlanArgs {
     fn make(&self, console: &Console) -> Result<Plan> {
         let text = |path: &Option<PathBuf>| -> Result<Option<String>> {
             let read = |path: &PathBuf| {
-                std::fs::read_to_string(path).map_err(|error| Error::io(path, "read the rules", error))
+                std::fs::read_to_string(path)
+                    .map_err(|error| Error::io(path, "read the rules", error))
             };
             path.as_ref().map(read).transpose()
         };

@@ -55,7 +55,9 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
             continue;
         };
         let before = fleet.groups.iter().any(|other| {
-            other.side == Side::Baseline && other.group == group.group && other.straggler == group.straggler
+            other.side == Side::Baseline
+                && other.group == group.group
+                && other.straggler == group.straggler
         });
         let message = format!(
             "{} others wait {:.3} ms each (median) for {}, which comes last in {} of {} collectives{}{}{}",
@@ -64,7 +66,11 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
             rank.folder,
             group.last_count,
             group.collectives,
-            if group.group.is_empty() { String::new() } else { format!(" of group {}", group.group) },
+            if group.group.is_empty() {
+                String::new()
+            } else {
+                format!(" of group {}", group.group)
+            },
             if before { ", as in the baseline" } else { "" },
             slower(fleet, rank),
         );
@@ -76,8 +82,7 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
 }
 
 fn is_notable(fleet: &Fleet, group: &GroupRow) -> bool {
-    let walls: Vec<f64> =
-        fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
+    let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
     let wall = crate::analysis::robust::median(&walls);
     group.last_count as f64 >= OFTEN * group.collectives as f64
         && group.median_wait_us >= NOTABLE_WAIT * wall
@@ -90,7 +95,10 @@ fn name(rank: &RankRow) -> String {
 /// `; it takes longer for aten::mm (+1.200 ms a step)`: the ops in which a rank stands out.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let ops = fleet.outliers.iter().filter(|one| {
-        one.side == Side::Candidate && one.kind == "op" && one.folder == rank.folder && one.time_us > one.median_us
+        one.side == Side::Candidate
+            && one.kind == "op"
+            && one.folder == rank.folder
+            && one.time_us > one.median_us
     });
     let named: Vec<String> = ops
         .take(NAMED)
@@ -107,7 +115,8 @@ fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     let rows = fleet.collectives.iter().filter(|row| !row.absent.is_empty());
     let finding = |row: &super::rows::CollectiveRow| {
         let number = row.sequence.map_or(String::new(), |number| format!(" number {number}"));
-        let group = if row.group.is_empty() { String::new() } else { format!(" of group {}", row.group) };
+        let group =
+            if row.group.is_empty() { String::new() } else { format!(" of group {}", row.group) };
         Finding {
             code: "COLLECTIVE_MISSING".to_owned(),
             ranks: row.absent.clone(),
@@ -149,7 +158,8 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
         .collect();
     let mut of_rank: BTreeMap<&str, Vec<&super::rows::OutlierRow>> = BTreeMap::new();
     for one in &fleet.outliers {
-        let is_new = one.side == Side::Candidate && one.kind == "op"
+        let is_new = one.side == Side::Candidate
+            && one.kind == "op"
             && !before.contains(&(one.folder.as_str(), &*one.name));
         if is_new && !is_told(&one.folder) {
             of_rank.entry(&one.folder).or_default().push(one);
@@ -159,13 +169,24 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
         let named: Vec<String> = ops
             .iter()
             .take(NAMED)
-            .map(|one| format!("{} {:.3} ms a step (median {:.3})", one.name, one.time_us / 1e3, one.median_us / 1e3))
+            .map(|one| {
+                format!(
+                    "{} {:.3} ms a step (median {:.3})",
+                    one.name,
+                    one.time_us / 1e3,
+                    one.median_us / 1e3
+                )
+            })
             .collect();
         Finding {
             code: "OUTLIER".to_owned(),
             ranks: ops[0].rank.map_or_else(|| folder.to_owned(), |rank| rank.to_string()),
             count: 1,
-            message: format!("{folder} stands out among the {} ranks of its role: {}", ops[0].ranks, named.join(", ")),
+            message: format!(
+                "{folder} stands out among the {} ranks of its role: {}",
+                ops[0].ranks,
+                named.join(", ")
+            ),
         }
     };
     of_rank.into_iter().map(finding).collect()
@@ -174,24 +195,30 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
 /// Causes; those of single ranks that are told already, and longer collectives, are left out.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
-    let of_told = |row: &CauseRow| {
-        row.ranks == 1 && is_told(&row.worst)
-    };
-    let rows = fleet.causes.iter().filter(|row| !of_told(row) && !(row.is_communication && waits_are_known));
+    let of_told = |row: &CauseRow| row.ranks == 1 && is_told(&row.worst);
+    let rows = fleet
+        .causes
+        .iter()
+        .filter(|row| !(of_told(row) || row.is_communication && waits_are_known));
     let finding = |row: &CauseRow| {
         let whom = match row.spread {
             Spread::All => format!("on {} ranks, all of them", row.ranks),
             Spread::Role => format!("on {} ranks, those of role {}", row.ranks, row.roles),
             Spread::Some | Spread::Few => format!("on {} ranks ({})", row.ranks, row.rank_list),
         };
-        let module = if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
+        let module =
+            if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
         Finding {
             code: "CAUSE".to_owned(),
             ranks: row.rank_list.clone(),
             count: row.ranks,
             message: format!(
                 "{} at {}{module}: {:+.3} ms a step (median) {whom}; on {} {}",
-                row.reason, row.place, row.median_us / 1e3, row.worst, row.evidence
+                row.reason,
+                row.place,
+                row.median_us / 1e3,
+                row.worst,
+                row.evidence
             ),
         }
     };

@@ -92,7 +92,8 @@ fn file_name(path: &Path) -> String {
 /// The number behind a word of a file's name: 3 in `rank_3.json`, `rank3.step5.json`, `x-rank-3.gz`.
 fn number_behind(name: &str, word: &str) -> Option<i64> {
     let name = name.to_lowercase();
-    let after = |at: usize| name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']).to_owned();
+    let after =
+        |at: usize| name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']).to_owned();
     name.match_indices(word).find_map(|(at, _)| {
         let rest = after(at);
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -119,7 +120,11 @@ mod tests {
             ("franked.json", None, None),
             ("host_3.json", None, None),
         ] {
-            assert_eq!((number_behind(name, "rank"), number_behind(name, "step")), (rank, step), "{name}");
+            assert_eq!(
+                (number_behind(name, "rank"), number_behind(name, "step")),
+                (rank, step),
+                "{name}"
+            );
         }
     }
 }

@@ -120,9 +120,8 @@ impl Mapping {
             Ok(shard) => shard,
             Err(status) => return Ok(Mapped { status, was_there: false }),
         };
-        let bytes = shard
-            .to_parquet(pair)
-            .map_err(|error| Error::io(&path, "write the shard", error))?;
+        let bytes =
+            shard.to_parquet(pair).map_err(|error| Error::io(&path, "write the shard", error))?;
         if is_broken {
             storage::replace(&path, &bytes)?;
         } else {
@@ -133,7 +132,11 @@ impl Mapping {
     }
 
     /// What the shard says that is there already, or that it is broken.
-    fn kept(&self, pair: &PlannedPair, path: &Path) -> Result<Option<std::result::Result<Status, Status>>> {
+    fn kept(
+        &self,
+        pair: &PlannedPair,
+        path: &Path,
+    ) -> Result<Option<std::result::Result<Status, Status>>> {
         let bytes = storage::read(path)?;
         Ok(bytes.map(|bytes| Shard::read(bytes, pair).map(|shard| shard.status)))
     }
@@ -244,8 +247,7 @@ fn codes(notes: &Notes) -> String {
 /// Work by op, category and layer. A collective takes as long as the last rank lets it, so that
 /// communication is no work of a rank, and left out.
 fn parts(analysis: &Analysis) -> Vec<Part> {
-    let (mut ops, mut categories, mut places) =
-        (Sums::default(), Sums::default(), Sums::default());
+    let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
     let layers = analysis.layer_pairs();
     for side in Side::BOTH {
         let tree = analysis.tree(side);
@@ -278,7 +280,11 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         place @ PlacePair::Layer { .. } => {
             part(PartKind::Layer, &layers.stack_name(place), layer_number(place), sum)
         }
-        other => part(PartKind::Layer, other.label(), None, sum),
+        other @ (PlacePair::Pre
+        | PlacePair::Between
+        | PlacePair::Post
+        | PlacePair::NoLayers
+        | PlacePair::NotCaptured) => part(PartKind::Layer, other.label(), None, sum),
     });
     ops.chain(categories).chain(places).collect()
 }

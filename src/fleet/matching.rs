@@ -154,8 +154,10 @@ mod tests {
     fn a_missing_collective_shifts_no_later_one_even_between_two_clocks() {
         let (one, two) = (kernels(&[100, 230, 300, 470, 600]), kernels(&[5100, 5301, 5471, 5600]));
         let found = matched(&[(0, &one), (1, &two)]);
-        let positions: Vec<Vec<usize>> =
-            found.iter().map(|c| c.members.iter().map(|(_, kernel)| kernel.position).collect()).collect();
+        let positions: Vec<Vec<usize>> = found
+            .iter()
+            .map(|c| c.members.iter().map(|(_, kernel)| kernel.position).collect())
+            .collect();
         assert_eq!(positions, [vec![0, 0], vec![1], vec![2, 1], vec![3, 2], vec![4, 3]]);
         assert_eq!(found[1].absent, [1]);
     }

@@ -64,7 +64,11 @@ fn encoded(folder: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     folder
         .bytes()
-        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .map(
+            |byte| {
+                if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+            },
+        )
         .collect()
 }
 
@@ -95,10 +99,8 @@ fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let mut rows: Vec<&CollectiveRow> = rows.filter(|row| row.number.is_some()).collect();
     rows.sort_by_key(|row| row.number);
     let columns: Vec<String> = rows.iter().map(|row| collective(row)).collect();
-    let cells = fleet
-        .waits
-        .iter()
-        .map(|&(number, rank, wait)| (rank, number as usize, wait.as_micros()));
+    let cells =
+        fleet.waits.iter().map(|&(number, rank, wait)| (rank, number as usize, wait.as_micros()));
     let map = HeatMap {
         title: "Ranks × collectives".to_owned(),
         about: "What each rank of the candidate waited for the others: the pale one in a column came last."

@@ -120,7 +120,8 @@ fn singles(side: Side, all: &[Head], left: &[&Head]) -> Vec<Single> {
         let same = |other: &&Head| other.rank == head.rank && other.step == head.step;
         if head.rank.is_some() { all.iter().filter(same).count() } else { 1 }
     };
-    let reason = |head: &Head| if of_rank(head) > 1 { Reason::Duplicate } else { Reason::NoPartner };
+    let reason =
+        |head: &Head| if of_rank(head) > 1 { Reason::Duplicate } else { Reason::NoPartner };
     left.iter().map(|&head| Single { side, head: head.clone(), reason: reason(head) }).collect()
 }
 
@@ -147,11 +148,18 @@ mod tests {
     fn files_pair_by_rank_whatever_they_are_called() {
         let found = pair(&PerSide::new(
             vec![head("a/x", Some(1), None), head("a/y", Some(0), Some(3))],
-            vec![head("b/p", Some(0), None), head("b/q", Some(1), None), head("b/r", Some(2), None)],
+            vec![
+                head("b/p", Some(0), None),
+                head("b/q", Some(1), None),
+                head("b/r", Some(2), None),
+            ],
         ));
         assert_eq!(names(&found), named(&[("y", "p"), ("x", "q")]));
         assert_eq!(found.single.len(), 1);
-        assert_eq!((found.single[0].head.name(), found.single[0].reason), ("r".to_owned(), Reason::NoPartner));
+        assert_eq!(
+            (found.single[0].head.name(), found.single[0].reason),
+            ("r".to_owned(), Reason::NoPartner)
+        );
     }
 
     #[test]

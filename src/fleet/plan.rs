@@ -211,7 +211,9 @@ impl Plan {
         let mut notes = Vec::new();
         for side in Side::BOTH {
             let foreign = found[side].foreign.iter();
-            notes.extend(foreign.map(|path| format!("{} is no trace and is left out", path.display())));
+            notes.extend(
+                foreign.map(|path| format!("{} is no trace and is left out", path.display())),
+            );
         }
         notes.extend(about_worlds(&found.as_ref().map(|found| found.heads.as_slice()), folders));
         let paired = pairing::pair(&found.map(|found| found.heads));
@@ -272,7 +274,8 @@ impl Plan {
         }
         let version = kind.tracetree_version.unwrap_or_default();
         if kind.schema_version != Some(FLEET_SCHEMA) || version != env!("CARGO_PKG_VERSION") {
-            let message = format!("is a plan of tracetree {version}, this is {}", env!("CARGO_PKG_VERSION"));
+            let message =
+                format!("is a plan of tracetree {version}, this is {}", env!("CARGO_PKG_VERSION"));
             return Err(refused(message));
         }
         serde_json::from_str(text).map_err(|error| refused(format!("is damaged: {error}")))
@@ -305,7 +308,11 @@ pub fn whole_path(path: &Path) -> PathBuf {
     }
 }
 
-fn planned(pair: &pairing::Pair, options: &PlanOptions, taken: &mut BTreeSet<String>) -> PlannedPair {
+fn planned(
+    pair: &pairing::Pair,
+    options: &PlanOptions,
+    taken: &mut BTreeSet<String>,
+) -> PlannedPair {
     let rank = pair.heads.baseline.rank.or(pair.heads.candidate.rank).filter(|_| !pair.is_by_name);
     let step = pair.heads.baseline.step.filter(|_| !pair.is_by_name && pair.has_steps);
     let name = pair.heads.candidate.name();
@@ -382,16 +389,17 @@ fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String
         notes.push(format!("the world size was {} and is {}", list(&before), list(&after)));
     }
     let world = before.union(&after).max().copied().unwrap_or(0);
-    let known: BTreeSet<i64> =
-        Side::BOTH.iter().flat_map(|&side| heads[side].iter().filter_map(|head| head.rank)).collect();
-    let missing: Vec<u64> =
-        (0..world.clamp(0, 1 << 20)).filter(|rank| !known.contains(rank)).map(|rank| rank as u64).collect();
+    let known: BTreeSet<i64> = Side::BOTH
+        .iter()
+        .flat_map(|&side| heads[side].iter().filter_map(|head| head.rank))
+        .collect();
+    let missing: Vec<u64> = (0..world.clamp(0, 1 << 20))
+        .filter(|rank| !known.contains(rank))
+        .map(|rank| rank as u64)
+        .collect();
     if !missing.is_empty() && !known.is_empty() {
         let ranks = super::rank_table::ranges(&missing).replace('#', "");
-        notes.push(format!(
-            "{} of {world} ranks are in neither folder: {ranks}",
-            missing.len()
-        ));
+        notes.push(format!("{} of {world} ranks are in neither folder: {ranks}", missing.len()));
     }
     notes
 }

@@ -40,9 +40,7 @@ fn identity() -> Ranks {
 
 fn account() -> Ranks {
     times("kernel_us", "the account of the rank", |r, side| r.time[side])
-        .ratio("ratio", "candidate / baseline", |_, r| {
-            r.time.ratio().into()
-        })
+        .ratio("ratio", "candidate / baseline", |_, r| r.time.ratio().into())
         .and(times("busy_us", "union of the intervals", |r, side| r.busy[side]))
         .sides("events_*", (ColumnType::Whole, ""), "accounted events", |_, r, side| {
             r.events[side].into()

@@ -58,7 +58,8 @@ pub type Lost = BTreeMap<String, (String, String)>;
 /// # Errors
 /// If the file cannot be read, or is none.
 pub fn read_lost(path: &Path) -> Result<Lost> {
-    let text = std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
+    let text =
+        std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
     serde_json::from_slice(&text).map_err(|error| {
         Error::new(ErrorKind::Malformed, path, format!("is no object of lost pairs: {error}"))
             .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
@@ -198,7 +199,10 @@ fn other_shards(plan: &Plan, folder: &Path) -> Option<String> {
     let names = listed.iter().map(|file| name(&file.path));
     let others = names.filter(|name| name.ends_with(".parquet") && !known.contains(name)).count();
     (others > 0).then(|| {
-        format!("{others} shards in {} are of other inputs, options or versions and left out", shards.display())
+        format!(
+            "{others} shards in {} are of other inputs, options or versions and left out",
+            shards.display()
+        )
     })
 }
 
@@ -262,7 +266,8 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
     };
     let mut waits: PerSide<Vec<CollectiveWait>> = PerSide::default();
     for side in Side::BOTH {
-        let ranks: Vec<&Collectives> = whole.iter().map(|one| &one.facts.collectives[side]).collect();
+        let ranks: Vec<&Collectives> =
+            whole.iter().map(|one| &one.facts.collectives[side]).collect();
         let matched = Collectives::matched(&ranks);
         waits[side] = Collectives::waits_of(&ranks, &matched);
         fleet.collectives.extend(matched.iter().map(|one| collective(side, one, &whole)));
@@ -277,15 +282,20 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
 }
 
 /// For each member of a numbered collective its place among all ranks, and what it waited.
-fn waited(one: &Matched<'_>, whole: &[&Compared<'_>], all: &[Compared<'_>]) -> Vec<(u64, usize, Nanos)> {
+fn waited(
+    one: &Matched<'_>,
+    whole: &[&Compared<'_>],
+    all: &[Compared<'_>],
+) -> Vec<(u64, usize, Nanos)> {
     let (Some(number), Some((_, shortest))) = (one.number, one.last()) else { return Vec::new() };
-    let place = |rank: usize| {
-        all.iter().position(|other| std::ptr::eq(other, whole[rank])).unwrap_or(rank)
-    };
+    let place =
+        |rank: usize| all.iter().position(|other| std::ptr::eq(other, whole[rank])).unwrap_or(rank);
     let is_same = whole.len() == all.len();
     let place = |rank: usize| if is_same { rank } else { place(rank) };
     let members = one.members.iter();
-    members.map(|&(rank, kernel)| (number, place(rank), kernel.duration - shortest.duration)).collect()
+    members
+        .map(|&(rank, kernel)| (number, place(rank), kernel.duration - shortest.duration))
+        .collect()
 }
 
 fn ranks(
@@ -347,7 +357,8 @@ impl Role {
         let of = |at: &usize| &whole[*at].facts.roles.candidate;
         let mut after: BTreeMap<&Arc<str>, Vec<usize>> = BTreeMap::new();
         self.members.iter().for_each(|at| after.entry(of(at)).or_default().push(*at));
-        let most = after.iter().max_by_key(|(hash, members)| (members.len(), std::cmp::Reverse(**hash)));
+        let most =
+            after.iter().max_by_key(|(hash, members)| (members.len(), std::cmp::Reverse(**hash)));
         let usual = most.map_or("".into(), |(hash, _)| (*hash).clone());
         let odd: Vec<usize> = self.members.iter().copied().filter(|at| *of(at) != usual).collect();
         RoleRow {
@@ -388,7 +399,10 @@ fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierR
         let mut of_name: BTreeMap<PartKey<'_>, Vec<(usize, &Part)>> = BTreeMap::new();
         for (place, &at) in role.members.iter().enumerate() {
             for part in &whole[at].facts.parts {
-                of_name.entry((part.kind, &part.name, part.number)).or_default().push((place, part));
+                of_name
+                    .entry((part.kind, &part.name, part.number))
+                    .or_default()
+                    .push((place, part));
             }
         }
         let totals = PerSide::from_fn(|side| {
@@ -410,7 +424,9 @@ fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierR
         }
     }
     odd.sort_by(|a, b| {
-        b.distance_us().total_cmp(&a.distance_us()).then_with(|| (&a.folder, a.kind, &a.name).cmp(&(&b.folder, b.kind, &b.name)))
+        b.distance_us()
+            .total_cmp(&a.distance_us())
+            .then_with(|| (&a.folder, a.kind, &a.name).cmp(&(&b.folder, b.kind, &b.name)))
     });
     (rows, odd)
 }
@@ -424,7 +440,8 @@ fn part_row(
 ) -> PartRow {
     let differences: Vec<f64> =
         times.baseline.iter().zip(&times.candidate).map(|(before, after)| after - before).collect();
-    let worst = differences.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+    let worst =
+        differences.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
     let worst = worst.map_or(0, |(at, _)| at);
     PartRow {
         role: role.hash.clone(),
@@ -464,7 +481,8 @@ fn outlying(
             ranks: role.members.len() as u64,
         };
         let is_notable = move |row: &OutlierRow| {
-            row.distance_us() >= NOTABLE * middle && row.distance_us() >= NOTABLE_OF_ALL * totals[side]
+            row.distance_us() >= NOTABLE * middle
+                && row.distance_us() >= NOTABLE_OF_ALL * totals[side]
         };
         outliers(&times[side]).into_iter().map(row).filter(is_notable).collect::<Vec<_>>()
     };
@@ -514,7 +532,8 @@ fn groups(side: Side, matched: &[Matched<'_>], whole: &[&Compared<'_>]) -> Vec<G
         }
         let ranks: Vec<usize> = waits.keys().copied().collect();
         let waits: Vec<CollectiveWait> = waits.into_values().collect();
-        let most = waits.iter().enumerate().max_by_key(|(at, wait)| (wait.count, std::cmp::Reverse(*at)));
+        let most =
+            waits.iter().enumerate().max_by_key(|(at, wait)| (wait.count, std::cmp::Reverse(*at)));
         let folder = |at: usize| whole[ranks[at]].pair.folder.clone();
         let micros: Vec<f64> = waits.iter().map(|wait| wait.wait.as_micros()).collect();
         GroupRow {
@@ -560,7 +579,9 @@ fn causes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<CauseRow> {
         found.into_iter().map(|(key, list)| cause_row(key, &list, whole, roles)).collect();
     rows.sort_by(|a, b| {
         let weight = |row: &CauseRow| row.ranks as f64 * row.median_us.abs();
-        weight(b).total_cmp(&weight(a)).then_with(|| (&a.reason, &a.place, &a.module).cmp(&(&b.reason, &b.place, &b.module)))
+        weight(b)
+            .total_cmp(&weight(a))
+            .then_with(|| (&a.reason, &a.place, &a.module).cmp(&(&b.reason, &b.place, &b.module)))
     });
     rows
 }
@@ -572,7 +593,8 @@ fn cause_row(
     roles: &[Role],
 ) -> CauseRow {
     let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
-    let differences: Vec<f64> = found.iter().map(|(_, cause)| cause.difference.as_micros()).collect();
+    let differences: Vec<f64> =
+        found.iter().map(|(_, cause)| cause.difference.as_micros()).collect();
     let size = |cause: &Cause| cause.difference.abs();
     let largest = found.iter().max_by_key(|(at, cause)| (size(cause), std::cmp::Reverse(*at)));
     let (worst, cause) = largest.copied().unwrap_or(found[0]);
@@ -606,7 +628,9 @@ fn spread(members: &BTreeSet<usize>, all: usize, roles: &[Role]) -> (Spread, Str
     };
     let sharing: Vec<&Role> = roles.iter().filter(share).collect();
     let covered: usize = sharing.iter().map(|role| role.members.len()).sum();
-    if sharing.iter().any(|role| role.members.len() >= FEWEST) && is_nearly(covered.min(members.len()), members.len()) {
+    if sharing.iter().any(|role| role.members.len() >= FEWEST)
+        && is_nearly(covered.min(members.len()), members.len())
+    {
         let names: Vec<&str> = sharing.iter().map(|role| &*role.hash).collect();
         return (Spread::Role, names.join(" "));
     }

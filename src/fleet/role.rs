@@ -38,7 +38,10 @@ pub(super) fn of(tree: &CallTree, steps: &Steps) -> String {
         if counts(call) {
             outline.insert(place);
             if let Some(module) = ModuleName::of(tree.name(call)) {
-                modules.entry(module.class.to_owned()).or_default().insert(module.instance.to_owned());
+                modules
+                    .entry(module.class.to_owned())
+                    .or_default()
+                    .insert(module.instance.to_owned());
             }
         }
     }
@@ -61,7 +64,8 @@ fn name(tree: &CallTree, call: CallId) -> Option<TextId> {
 }
 
 fn place(above: u64, tree: &CallTree, call: CallId) -> u64 {
-    let plain = plain_name(tree.kind(call), ModuleName::class_or_name(tree.name(call))).into_owned();
+    let plain =
+        plain_name(tree.kind(call), ModuleName::class_or_name(tree.name(call))).into_owned();
     let text: Vec<u8> = above.to_le_bytes().into_iter().chain(plain.bytes()).collect();
     XxHash3_128::oneshot(&text) as u64
 }

@@ -58,7 +58,11 @@ impl PairRow {
 
     /// What people call it: its folder, else its file.
     pub fn name(&self) -> &str {
-        let file = if self.files.baseline.is_empty() { &self.files.candidate } else { &self.files.baseline };
+        let file = if self.files.baseline.is_empty() {
+            &self.files.candidate
+        } else {
+            &self.files.baseline
+        };
         if self.folder.is_empty() { file } else { &self.folder }
     }
 }

@@ -147,7 +147,9 @@ impl Shard {
             .word("kind", "what the row is", |_: &Shard, r: &Row| r.kind.into())
             .whole("rank", "the rank", |shard, _| shard.rank.into())
             .word("side", "of a collective", |_, r| r.side.map(side_label).into())
-            .word("name", "op, category, class of layers, reason, collective", |_, r| (&*r.name).into())
+            .word("name", "op, category, class of layers, reason, collective", |_, r| {
+                (&*r.name).into()
+            })
             .word("place", "place of a cause, process group, code", |_, r| (&*r.place).into())
             .word("module_class", "class of the module around it", |_, r| (&*r.module).into())
             .whole("number", "step, layer, collective of its rank", |_, r| r.number.into())
@@ -194,7 +196,8 @@ impl Shard {
 
     /// Reads a shard; why not, as a status, where it is none of this pair and version.
     pub(super) fn read(bytes: Vec<u8>, pair: &PlannedPair) -> Result<Shard, Status> {
-        let broken = |why: &str| Status::failed("BROKEN_SHARD", format!("its shard is broken: {why}"));
+        let broken =
+            |why: &str| Status::failed("BROKEN_SHARD", format!("its shard is broken: {why}"));
         let file = ParquetFile::read(bytes).map_err(|why| broken(&why))?;
         let version = file.origin("tracetree_version").unwrap_or("an unknown version");
         let schema = file.origin("schema_version").unwrap_or_default();

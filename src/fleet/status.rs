@@ -71,7 +71,10 @@ pub(super) fn code_of(error: &Error) -> &'static str {
 /// Whether the trace is at fault, so that trying again gives the same.
 pub(super) fn is_lasting(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::Malformed | ErrorKind::NotATrace | ErrorKind::LimitExceeded | ErrorKind::Usage => true,
+        ErrorKind::Malformed
+        | ErrorKind::NotATrace
+        | ErrorKind::LimitExceeded
+        | ErrorKind::Usage => true,
         ErrorKind::Io | ErrorKind::Cancelled => false,
     }
 }

@@ -2,7 +2,9 @@
 
 use super::rank_table;
 use super::reduce::Fleet;
-use super::rows::{CauseRow, CollectiveRow, GroupRow, OutlierRow, PairRow, PartRow, RoleRow, StepRow};
+use super::rows::{
+    CauseRow, CollectiveRow, GroupRow, OutlierRow, PairRow, PartRow, RoleRow, StepRow,
+};
 use super::stats::Quantiles;
 use crate::side::Side;
 use crate::tables::Table;
@@ -82,7 +84,10 @@ fn pairs(rows: Vec<PairRow>) -> Table {
         })
         .text("key", "name of its shard", |_, r| r.key.as_str().into())
         .table(
-            ("fleet_pairs", "pair or trace without partner that was planned, in the order of the plan"),
+            (
+                "fleet_pairs",
+                "pair or trace without partner that was planned, in the order of the plan",
+            ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -90,7 +95,9 @@ fn pairs(rows: Vec<PairRow>) -> Table {
 
 fn roles(rows: Vec<RoleRow>) -> Table {
     Columns::new()
-        .word("role", "outline hash of the baseline", |_: &Vec<RoleRow>, r: &RoleRow| (&*r.role).into())
+        .word("role", "outline hash of the baseline", |_: &Vec<RoleRow>, r: &RoleRow| {
+            (&*r.role).into()
+        })
         .whole("ranks", "how many have it", |_, r| r.ranks.into())
         .text("rank_list", "which", |_, r| r.rank_list.as_str().into())
         .word("role_candidate", "the outline that most of them have in the candidate", |_, r| {
@@ -102,6 +109,9 @@ fn roles(rows: Vec<RoleRow>) -> Table {
         })
 }
 
+/// Takes one of the quantiles.
+type Pick = fn(&Quantiles) -> f64;
+
 fn parts(rows: Vec<PartRow>) -> Table {
     let mut columns = Columns::new()
         .word("role", "as in `fleet_roles`", |_: &Vec<PartRow>, r: &PartRow| (&*r.role).into())
@@ -109,7 +119,6 @@ fn parts(rows: Vec<PartRow>) -> Table {
         .text("name", "name of the rows or category, class of the layers", |_, r| (&*r.name).into())
         .whole("number", "of a layer its position in the stack", |_, r| r.number.into())
         .whole("ranks", "ranks of the role", |_, r| r.ranks.into());
-    type Pick = fn(&Quantiles) -> f64;
     let quantiles: [(&str, &str, Pick); 5] = [
         ("min_us_*", "least over the ranks, per step", |q| q.min),
         ("q25_us_*", "lower quartile", |q| q.lower),
@@ -118,9 +127,10 @@ fn parts(rows: Vec<PartRow>) -> Table {
         ("max_us_*", "most", |q| q.max),
     ];
     for (name, meaning, pick) in quantiles {
-        columns = columns.sides(name, (ColumnType::Decimal(3), "µs"), meaning, move |_, r, side| {
-            pick(r.quantiles(side)).into()
-        });
+        columns =
+            columns.sides(name, (ColumnType::Decimal(3), "µs"), meaning, move |_, r, side| {
+                pick(r.quantiles(side)).into()
+            });
     }
     let difference = Column::new(
         "median_us_delta",
@@ -130,7 +140,9 @@ fn parts(rows: Vec<PartRow>) -> Table {
     );
     columns
         .column(difference.unit("µs").difference())
-        .text("worst_rank", "where candidate − baseline is largest", |_, r| r.worst.as_str().into())
+        .text("worst_rank", "where candidate − baseline is largest", |_, r| {
+            r.worst.as_str().into()
+        })
         .decimal("worst_difference_us", RATE, "candidate − baseline there", |_, r| {
             r.worst_difference_us.into()
         })
@@ -166,7 +178,10 @@ fn outliers(rows: Vec<OutlierRow>) -> Table {
         )
         .whole("ranks", "ranks of the role; four at least", |_, r| r.ranks.into())
         .table(
-            ("fleet_outliers", "rank whose work of one name stands out in its role, the farthest first"),
+            (
+                "fleet_outliers",
+                "rank whose work of one name stands out in its role, the farthest first",
+            ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -189,9 +204,11 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
         })
         .text("last_folder", "its report", |_, r| r.last_folder.as_str().into())
         .micros("margin_us", "how much later than the last but one", |_, r| r.margin.into())
-        .micros("skew_us", "longest − shortest: how long after the first the last one came", |_, r| {
-            r.skew.into()
-        })
+        .micros(
+            "skew_us",
+            "longest − shortest: how long after the first the last one came",
+            |_, r| r.skew.into(),
+        )
         .micros("shortest_us", "the shortest kernel", |_, r| r.shortest.into())
         .micros("longest_us", "the longest", |_, r| r.longest.into())
         .micros("wait_us", "what all ranks waited", |_, r| r.wait.into())
@@ -199,7 +216,10 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
             r.absent.as_str().into()
         })
         .table(
-            ("fleet_collectives", "collective of all ranks of its group, in the order of the first rank"),
+            (
+                "fleet_collectives",
+                "collective of all ranks of its group, in the order of the first rank",
+            ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -273,7 +293,9 @@ fn steps(rows: Vec<StepRow>) -> Table {
         .text("folder", "its report", |_, r| r.folder.as_str().into())
         .whole("step", "position of the step, from 0", |_, r| r.step.into())
         .sides("wall_us_*", TIME, "wall time of the step", |_, r, side| r.wall[side].into())
-        .micros_difference("wall_us_delta", "wall time of the step", |_, r| r.wall.difference().into())
+        .micros_difference("wall_us_delta", "wall time of the step", |_, r| {
+            r.wall.difference().into()
+        })
         .sides("busy_us_*", TIME, "time in which the device was busy", |_, r, side| {
             r.busy[side].into()
         })

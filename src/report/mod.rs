@@ -175,7 +175,8 @@ impl Report {
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
-        for &format in TableFormat::ALL.iter().filter(|format| self.options.tables.contains(format)) {
+        for &format in TableFormat::ALL.iter().filter(|format| self.options.tables.contains(format))
+        {
             files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
         }
         files.extend(others);

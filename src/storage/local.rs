@@ -127,10 +127,12 @@ mod tests {
         let home = tempfile::tempdir().expect("a folder");
         let path = home.path().join("one");
         let created: Vec<Created> = std::thread::scope(|scope| {
-            let write = |at: u8| scope.spawn({
-                let path = &path;
-                move || create(path, &[at; 100_000]).expect("written")
-            });
+            let write = |at: u8| {
+                scope.spawn({
+                    let path = &path;
+                    move || create(path, &[at; 100_000]).expect("written")
+                })
+            };
             let threads: Vec<_> = (0..8).map(write).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });

@@ -29,7 +29,8 @@ pub(crate) enum Created {
 }
 
 /// The beginnings of URLs.
-const SCHEMES: [&str; 7] = ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
+const SCHEMES: [&str; 7] =
+    ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
 
 /// Whether a path is a URL.
 pub(crate) fn is_remote(path: &Path) -> bool {

@@ -144,15 +144,16 @@ fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
         let launches = forest.subtree(at).into_iter().filter(|&at| events[at].kind == Kind::Gpu);
         launches.count() > 0 && !kernels(events, forest, at).is_empty()
     };
-    let works = |at: &usize| {
-        events[*at].kind == Kind::Op && launched(*at) && !above(*at).any(compiled)
-    };
+    let works =
+        |at: &usize| events[*at].kind == Kind::Op && launched(*at) && !above(*at).any(compiled);
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
-        let host: Vec<usize> = list.iter().copied().filter(|&at| events[at].kind.is_host()).collect();
+        let host: Vec<usize> =
+            list.iter().copied().filter(|&at| events[at].kind.is_host()).collect();
         let flags: Vec<bool> = host.iter().map(works).collect();
         let pairs: Vec<(usize, bool)> = host.into_iter().zip(flags).collect();
-        for run in pairs.chunk_by(|one, two| one.1 && two.1).filter(|run| run[0].1 && run.len() > 1) {
+        for run in pairs.chunk_by(|one, two| one.1 && two.1).filter(|run| run[0].1 && run.len() > 1)
+        {
             found.push(run.iter().map(|pair| pair.0).collect());
         }
     }
@@ -323,7 +324,8 @@ fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
         let mut from = 0;
         while let Some(first) = (from..run.len()).find(|&i| product(run[i])) {
             let softmax = (first + 1..run.len().min(first + 4)).find(|&i| is(run[i], "softmax"));
-            let last = softmax.and_then(|at| (at + 1..run.len().min(at + 4)).find(|&i| product(run[i])));
+            let last =
+                softmax.and_then(|at| (at + 1..run.len().min(at + 4)).find(|&i| product(run[i])));
             if let Some(last) = last {
                 found.push(run[first..=last].to_vec());
             }
@@ -403,17 +405,18 @@ fn width(event: &Event) -> Option<i64> {
 }
 
 /// The same arguments with a third of the width.
-fn narrowed(
-    args: &serde_json::Map<String, Value>,
-    width: i64,
-) -> super::recording::Args {
+fn narrowed(args: &serde_json::Map<String, Value>, width: i64) -> super::recording::Args {
     fn walk(value: &mut Value, width: i64) {
         match value {
             Value::Array(list) => list.iter_mut().for_each(|value| walk(value, width)),
             Value::Number(number) if number.as_i64() == Some(width) => {
                 *value = Value::from(width / 3);
             }
-            Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => {}
+            Value::Number(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::String(_)
+            | Value::Object(_) => {}
         }
     }
     let mut args = args.clone();

@@ -102,7 +102,9 @@ impl Ranks {
             for block in 0..2 {
                 t.module(&format!("Block_{block}"), |t| {
                     let gemm = self.gemm(rank, step, is_after);
-                    t.op(Op::new("aten::mm").dims(&[&[64, 64], &[64, 64]]), |t| t.kernel("gemm", gemm));
+                    t.op(Op::new("aten::mm").dims(&[&[64, 64], &[64, 64]]), |t| {
+                        t.kernel("gemm", gemm)
+                    });
                     t.op("aten::relu", |t| t.kernel("relu", RELU));
                 });
             }

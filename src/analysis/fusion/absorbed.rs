@@ -133,9 +133,8 @@ fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<us
         return [None, None];
     };
     let Some(thread) = tree.ancestors(first).last() else { return [None, None] };
-    let is_piece = |&call: &CallId| {
-        analysis.row_index(side, call).is_some() && pieces.has(side, call)
-    };
+    let is_piece =
+        |&call: &CallId| analysis.row_index(side, call).is_some() && pieces.has(side, call);
     let pair = |call: CallId| {
         let row = analysis.row_index(side, call)?;
         let calls = &analysis.rows()[row].calls;

@@ -133,8 +133,8 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
-    let is_generated = is_fused(tree.name(call))
-        || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
+    let is_generated =
+        is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
     Leaf {
         kernels: kernels.to_vec(),
         is_generated,
@@ -250,4 +250,3 @@ fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);
     !short.replaces.is_empty() && long.iter().all(is_part) && short.replaces.iter().all(has)
 }
-

@@ -104,7 +104,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         // Kernels without a launch have a root in common, and no structure.
         let Some(node) = row
             .lowest_common
-            .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced)) else {
+            .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
+        else {
             continue;
         };
         for side in Side::BOTH {

@@ -70,7 +70,10 @@ impl Regions {
             new_at[old] = new as u32;
         }
         let renumber = |column: Vec<u32>| -> Vec<u32> {
-            column.into_iter().map(|at| if at == NONE { NONE } else { new_at[at as usize] }).collect()
+            column
+                .into_iter()
+                .map(|at| if at == NONE { NONE } else { new_at[at as usize] })
+                .collect()
         };
         let of = self.of.swap().map(renumber);
         list.sort_by_key(|region| (region.side, region.call));
