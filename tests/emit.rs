@@ -82,6 +82,19 @@ fn the_user_chooses_the_formats() {
 }
 
 #[test]
+fn tables_are_written_as_csv_or_parquet_or_both_and_those_of_the_run_before_go() {
+    let folder = folder_of(&model_pair());
+    let has = |name: &str| folder.path().join("report").join(name).is_file();
+    let is_there = || (has("diff_stats.csv"), has("diff_stats.parquet"));
+    run(&folder, &["--tables", "both"]);
+    assert_eq!(is_there(), (true, true));
+    run(&folder, &["--tables", "parquet"]);
+    assert_eq!(is_there(), (false, true));
+    run(&folder, &[]);
+    assert_eq!(is_there(), (true, false));
+}
+
+#[test]
 fn an_unknown_format_is_bad_usage() {
     let folder = folder_of(&model_pair());
     let output = diff(&folder, &["--emit", "pdf"]).output().expect("the program runs");

@@ -50,6 +50,8 @@ def assert_equals_csv(table: tracetree.Table, text: str) -> int:
 def test_every_table_equals_the_csv_file_of_the_command_line(
     pair: tuple[Path, Path], d: tracetree.Comparison, tmp_path: Path
 ) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pd, duckdb = pytest.importorskip("pandas"), pytest.importorskip("duckdb")
     command = [sys.executable, "-m", "tracetree", "diff", *map(str, pair), "-q"]
     command += ["--emit", "none", "-o", str(tmp_path / "report")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -249,3 +251,23 @@ def test_a_table_is_written_to_a_file(d: tracetree.Comparison, tmp_path: Path) -
     assert (tmp_path / "names.csv").read_text(encoding="utf-8") == d.names.to_csv()
     with pytest.raises(FileNotFoundError, match="names.csv"):
         d.names.to_csv(tmp_path / "missing" / "names.csv")
+
+
+def test_parquet_files_are_the_tables(pair: tuple[Path, Path], d: tracetree.Comparison, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pd, duckdb = pytest.importorskip("pandas"), pytest.importorskip("duckdb")
+    command = [sys.executable, "-m", "tracetree", "diff", *map(str, pair), "-o", str(tmp_path), "--tables", "parquet",
+               "--emit", "none"]
+    subprocess.run(command, check=True, capture_output=True)
+    for path in tmp_path.glob("*.parquet"):
+        read, table = pq.read_table(path), pa.table(d.table(f"{path.stem}.csv"))
+        assert read.schema.names == table.schema.names
+        assert read.to_pylist() == table.to_pylist(), path.name
+        assert len(pd.read_parquet(path)) == len(table)
+        rows = duckdb.sql(f"select count(*) from '{path}'").fetchall()
+        assert rows == [(len(table),)]
+    metadata = pq.read_metadata(tmp_path / "diff_stats.parquet").metadata
+    assert metadata[b"schema_version"] == str(d.summary()["schema_version"]).encode()
+    assert metadata[b"baseline"] == str(pair[0]).encode() and len(metadata[b"candidate_xxh3"]) == 32
+    column = pq.read_metadata(tmp_path / "diff_stats.parquet").row_group(0).column(0)
+    assert column.compression == "ZSTD" and "RLE_DICTIONARY" in column.encodings

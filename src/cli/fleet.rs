@@ -56,9 +56,10 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
         console.say(&format!("warning: {note}"));
     }
     for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
-        let file =
-            if pair.status == "unmatched" { pair.name().to_owned() } else { pair.folder.clone() };
-        console.say(&format!("warning: {file} {}: {}", pair.code, pair.message));
+        console.say(&match pair.status {
+            "unmatched" => format!("warning: {} {}", pair.name(), pair.message),
+            _ => format!("warning: {} {}: {}", pair.folder, pair.code, pair.message),
+        });
     }
     for rank in &fleet.ranks {
         for side in Side::BOTH.into_iter().filter(|&side| !rank.notes[side].is_empty()) {

@@ -8,7 +8,7 @@ use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::{
-    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, whole_path,
+    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, read_lost, whole_path,
 };
 use tracetree::report::{CsvTexts, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ enum FleetCommand {
 /// What is compared, and how.
 #[derive(Args)]
 struct PlanArgs {
-    /// Folder with the traces before: a path, or s3://, gs://, az:// where the build reads them.
+    /// Folder with the traces before.
     baseline: PathBuf,
     /// Folder with the traces after.
     candidate: PathBuf,
@@ -106,12 +106,18 @@ struct MapCommand {
     /// Only this pair, by its position from 0: for one task of many.
     #[arg(long, value_name = "N")]
     pair: Option<usize>,
+    /// Tell what became of the pair as a line of JSON.
+    #[arg(long, requires = "pair")]
+    json: bool,
 }
 
 #[derive(Args)]
 struct ReduceCommand {
     /// What `fleet plan` wrote.
     plan: PathBuf,
+    /// JSON file with what the engine could not do: an object of `key: [code, message]`.
+    #[arg(long, value_name = "FILE")]
+    lost: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -137,7 +143,8 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
         FleetCommand::Map(command) => map(command, console),
         FleetCommand::Reduce(command) => {
             let plan = Plan::read(&command.plan)?;
-            reduce(&plan, &Lost::new(), &command.output, console)
+            let lost = command.lost.as_deref().map_or_else(|| Ok(Lost::new()), read_lost)?;
+            reduce(&plan, &lost, &command.output, console)
         }
         FleetCommand::Run(command) => {
             let plan = command.plan.make(console)?;
@@ -214,6 +221,10 @@ fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
         return Err(Error::new(ErrorKind::Usage, &command.plan, message).remedy("count from 0"));
     };
     let mapped = mapping(&plan, &command.output, console)?.map(pair)?;
+    if command.json {
+        console.print(|out| writeln!(out, "{}", mapped.to_json(pair)))?;
+        return Ok(Outcome::Done);
+    }
     let done = if mapped.was_there { "was there" } else { "done" };
     console.print(|out| match &mapped.status {
         Status::Compared => writeln!(out, "{} ok, {done}", pair.folder),

@@ -199,7 +199,7 @@ fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let rows = fleet
         .causes
         .iter()
-        .filter(|row| !of_told(row) && !(row.is_communication && waits_are_known));
+        .filter(|row| !(of_told(row) || row.is_communication && waits_are_known));
     let finding = |row: &CauseRow| {
         let whom = match row.spread {
             Spread::All => format!("on {} ranks, all of them", row.ranks),

@@ -49,6 +49,24 @@ pub struct Mapped {
     pub was_there: bool,
 }
 
+impl Mapped {
+    /// One line of JSON for the engine that runs it: `key`, `folder`, `status`, `code`, `message`,
+    /// `was_there`.
+    pub fn to_json(&self, pair: &PlannedPair) -> String {
+        let fields = [
+            ("key", pair.key.as_str()),
+            ("folder", pair.folder.as_str()),
+            ("status", self.status.label()),
+            ("code", self.status.code()),
+            ("message", self.status.message()),
+        ];
+        let mut object: serde_json::Map<String, serde_json::Value> =
+            fields.iter().map(|&(key, text)| (key.to_owned(), text.into())).collect();
+        object.insert("was_there".to_owned(), self.was_there.into());
+        serde_json::Value::Object(object).to_string()
+    }
+}
+
 impl Mapping {
     /// Compares as the plan says and writes below `folder`, without reports.
     ///
@@ -262,7 +280,11 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         place @ PlacePair::Layer { .. } => {
             part(PartKind::Layer, &layers.stack_name(place), layer_number(place), sum)
         }
-        other => part(PartKind::Layer, other.label(), None, sum),
+        other @ (PlacePair::Pre
+        | PlacePair::Between
+        | PlacePair::Post
+        | PlacePair::NoLayers
+        | PlacePair::NotCaptured) => part(PartKind::Layer, other.label(), None, sum),
     });
     ops.chain(categories).chain(places).collect()
 }

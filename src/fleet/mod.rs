@@ -32,7 +32,7 @@ pub use map::{Mapped, Mapping, SHARDS};
 pub use output::FleetFiles;
 pub use plan::{FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, whole_path};
 pub use rank_table::ranges;
-pub use reduce::{Counts, Fleet, Lost};
+pub use reduce::{Counts, Fleet, Lost, read_lost};
 pub use rows::{
     CauseRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
     Spread, StepRow,

@@ -75,11 +75,11 @@ impl PlannedPair {
 /// A trace, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFile {
-    /// The file or object.
+    /// The file.
     pub path: String,
     /// Its size in bytes.
     pub size: u64,
-    /// What changes with its content: the time of the last change in ns, or the object's ETag.
+    /// What changes with its content: the time of the last change, in ns.
     pub version: String,
     /// Number of processes that its head tells.
     pub world_size: Option<i64>,

@@ -23,7 +23,7 @@ use super::shard::{Cause, Facts, Part, PartKind, Shard};
 use super::stats::{FEWEST, Quantiles, outliers};
 use super::status::Status;
 use crate::analysis::robust::median;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::side::{PerSide, Side};
 use crate::storage;
 use crate::trace::Nanos;
@@ -52,6 +52,19 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// Pairs that an engine could not do, by their key: a code, and words.
 pub type Lost = BTreeMap<String, (String, String)>;
+
+/// Reads what an engine could not do: a JSON object of `key: [code, message]`.
+///
+/// # Errors
+/// If the file cannot be read, or is none.
+pub fn read_lost(path: &Path) -> Result<Lost> {
+    let text =
+        std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        Error::new(ErrorKind::Malformed, path, format!("is no object of lost pairs: {error}"))
+            .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
+    })
+}
 
 /// Thousands of ranks, compared.
 #[derive(Debug, Clone, PartialEq)]

@@ -109,6 +109,9 @@ fn roles(rows: Vec<RoleRow>) -> Table {
         })
 }
 
+/// Takes one of the quantiles.
+type Pick = fn(&Quantiles) -> f64;
+
 fn parts(rows: Vec<PartRow>) -> Table {
     let mut columns = Columns::new()
         .word("role", "as in `fleet_roles`", |_: &Vec<PartRow>, r: &PartRow| (&*r.role).into())
@@ -116,7 +119,6 @@ fn parts(rows: Vec<PartRow>) -> Table {
         .text("name", "name of the rows or category, class of the layers", |_, r| (&*r.name).into())
         .whole("number", "of a layer its position in the stack", |_, r| r.number.into())
         .whole("ranks", "ranks of the role", |_, r| r.ranks.into());
-    type Pick = fn(&Quantiles) -> f64;
     let quantiles: [(&str, &str, Pick); 5] = [
         ("min_us_*", "least over the ranks, per step", |q| q.min),
         ("q25_us_*", "lower quartile", |q| q.lower),

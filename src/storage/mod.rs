@@ -1,10 +1,5 @@
-//! A place → what stands there: files of this machine, and objects behind a URL with the feature
-//! `remote`.
+//! A place → what stands there: the one door to listing, reading and writing whole files.
 //!
-//! ```text
-//! ranks/            a folder
-//! s3://bucket/job/  a prefix: s3://, gs://, az://, https://
-//! ```
 //! What is written is there whole or not at all: a reader never sees half a file, whoever stops when.
 
 mod local;
@@ -20,7 +15,7 @@ pub(crate) struct Stored {
     pub(crate) path: PathBuf,
     /// Its size in bytes.
     pub(crate) size: u64,
-    /// What changes with its content: the time of the last change, or the object's ETag.
+    /// What changes with its content: the time of the last change, in ns.
     pub(crate) version: String,
 }
 
@@ -108,8 +103,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Without the feature `remote`: every URL is an error that says what to do.
-#[cfg(not(feature = "remote"))]
+/// URLs are known, and refused with what to do.
 mod remote {
     use super::{Created, Stored};
     use crate::error::{Error, ErrorKind, Result};
@@ -117,8 +111,8 @@ mod remote {
     use std::path::Path;
 
     fn refused<T>(path: &Path) -> Result<T> {
-        Err(Error::new(ErrorKind::Usage, path, "this build reads no URLs")
-            .remedy("copy the files here, or build with the feature `remote`"))
+        Err(Error::new(ErrorKind::Usage, path, "URLs are not read")
+            .remedy("mount the bucket, or copy the files here"))
     }
 
     pub(super) fn list(path: &Path) -> Result<Vec<Stored>> {

@@ -1,0 +1,139 @@
+"""Fleets: the local and the Ray backend give the same bytes, whoever is killed when."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracetree import fleet
+
+RANKS = 8
+
+
+@pytest.fixture(scope="session")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight ranks before and after, one of them broken after; and a plan."""
+    examples = Path(__file__).resolve().parents[2] / "examples" / "traces"
+    place = tmp_path_factory.mktemp("job")
+    for folder, name in (("before", "resnet.rocm.json.gz"), ("after", "resnet.cuda.json.gz")):
+        (place / folder).mkdir()
+        for rank in range(RANKS):
+            shutil.copy(examples / name, place / folder / f"rank_{rank}.json.gz")
+    (place / "after" / "rank_5.json.gz").write_bytes(b'{"no": "trace"}')
+    fleet.plan(place / "before", place / "after", out=place / "plan.json")
+    return place
+
+
+@pytest.fixture(scope="session")
+def expected(job: Path) -> dict[str, bytes]:
+    fleet.run(job / "plan.json", out=job / "expected")
+    return contents(job / "expected")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """A Ray cluster of this machine with two workers."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_a_broken_trace_is_a_result_and_everything_adds_up(job: Path, expected: dict[str, bytes]) -> None:
+    result = fleet.run(job / "plan.json", out=job / "expected", min_coverage=0.9)
+    assert result.counts == {"planned": 8, "ok": 7, "failed": 1, "unmatched": 0}
+    assert result.exit_code == 3
+    assert [finding["code"] for finding in result.findings][0] == "NOT_A_TRACE"
+    assert "ranks.csv" in expected and "7 ok" in repr(result)
+
+
+def test_any_executor_will_do(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        fleet.run(job / "plan.json", out=tmp_path, backend=threads)
+    assert contents(tmp_path) == expected
+
+
+def test_an_unknown_backend_and_a_missing_folder_say_so(job: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match='no backend "slurm"'):
+        fleet.run(job / "plan.json", out=tmp_path, backend="slurm")
+    with pytest.raises(ValueError, match="nowhere"):
+        fleet.plan(tmp_path / "nowhere", job / "after", out=tmp_path / "plan.json")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_ray_gives_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    fleet.run(job / "plan.json", out=tmp_path, backend="ray")
+    assert contents(tmp_path) == expected
+
+
+class Killing(fleet.Ray):
+    """Ray, with workers that are killed in the middle of some pairs: once, or each time."""
+
+    def __init__(self, marks: Path, retries: int, always: bool) -> None:
+        super().__init__(retries=retries)
+        self._marks, self._always = marks, always
+
+    def map(self, fn: Callable[[fleet.Task], fleet.Answer], items: Sequence[fleet.Task], /) -> Iterable[fleet.Answer]:
+        marks, always, victims = str(self._marks), self._always, [items[2].key, items[6].key]
+
+        def killed(task: fleet.Task) -> fleet.Answer:
+            mark = Path(marks) / task.key
+            if task.key in victims and (always or not mark.exists()):
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return fn(task)
+
+        return super().map(killed, items)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_killed_worker_is_replaced(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    marks, out = tmp_path / "marks", tmp_path / "out"
+    marks.mkdir()
+    fleet.run(job / "plan.json", out=out, backend=Killing(marks, retries=3, always=False))
+    assert len(list(marks.iterdir())) == 2
+    assert contents(out) == expected
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_kills_every_worker_has_failed_and_the_rest_is_done(job: Path, tmp_path: Path) -> None:
+    marks, out = tmp_path / "marks", tmp_path / "out"
+    marks.mkdir()
+    result = fleet.run(job / "plan.json", out=out, backend=Killing(marks, retries=1, always=True))
+    assert result.counts == {"planned": 8, "ok": 5, "failed": 3, "unmatched": 0}
+    assert sorted(finding["code"] for finding in result.findings[:3]) == ["NOT_A_TRACE", "WORKER_LOST", "WORKER_LOST"]
+
+
+def test_a_killed_driver_goes_on_and_does_nothing_twice(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    program = (
+        "import ray, sys; from tracetree import fleet\n"
+        "ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)\n"
+        "fleet.run(sys.argv[1], out=sys.argv[2], backend='ray')\n"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", program, str(job / "plan.json"), str(tmp_path)])
+    shards = tmp_path / "shards"
+    deadline = time.monotonic() + 120
+    while len(list(shards.glob("*.parquet"))) < 2 and time.monotonic() < deadline and driver.poll() is None:
+        time.sleep(0.02)
+    driver.kill()
+    driver.wait()
+    time.sleep(2)  # Its workers end with it.
+    before = {path: path.stat().st_mtime_ns for path in shards.glob("*.parquet")}
+    assert before
+    fleet.run(job / "plan.json", out=tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert contents(tmp_path) == expected
