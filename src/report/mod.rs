@@ -20,6 +20,7 @@ mod json;
 mod markdown;
 mod nodes;
 mod perfetto;
+mod read_inputs;
 mod read_uid_map;
 mod staging;
 mod summary;
@@ -34,6 +35,7 @@ pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, ReportOptions};
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
+pub use read_inputs::read_inputs;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
     CauseSummary, Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote,

@@ -3,11 +3,12 @@
 use super::page_rows::PageRows;
 use super::page_tree::PageTree;
 use super::texts::Texts;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Part};
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -27,6 +28,8 @@ pub(super) struct PageData<'a> {
     /// For each graph launch with captured calls, on each side: the uid from which on theirs count,
     /// and its own.
     captured: [Vec<(u32, u32)>; 2],
+    /// Idle time of the devices in ns by the node that had it: position in the tree, trace1, trace2.
+    idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
@@ -57,11 +60,31 @@ pub(super) fn embed<'a>(
         names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
+        idle: idle(analysis, &tree),
         tree,
         rows,
         texts: texts.into_list(),
     };
     (data, left_out)
+}
+
+/// Idle time of the steps by the nearest node of the page: its owner, or the nearest call above.
+fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
+    let merged = analysis.diff().merged();
+    let mut times: BTreeMap<u32, [i64; 2]> = BTreeMap::new();
+    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+        let mut node = row.owner.or(row.lowest_common);
+        while let Some(id) = node {
+            if let Some(position) = tree.position(id) {
+                let time = times.entry(position).or_default();
+                time[0] += row.time.baseline.0;
+                time[1] += row.time.candidate.0;
+                break;
+            }
+            node = merged.parent(id);
+        }
+    }
+    times.into_iter().map(|(at, [one, two])| (at, one, two)).collect()
 }
 
 fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {

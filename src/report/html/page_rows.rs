@@ -5,7 +5,7 @@ use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
 use crate::report::nodes::facets::Facet;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use rustc_hash::FxHashMap;
 use serde::ser::SerializeStruct;
@@ -36,8 +36,13 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<Vec<PageText>>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
+    /// What rows had to do, where it is known.
+    work: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
+
+/// Position of a row, 10⁹ operations of trace1 and trace2, 10⁶ bytes of both.
+type Work = (u32, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
 
 #[derive(Serialize)]
 struct FacetColumn {
@@ -62,6 +67,7 @@ impl<'a> PageRows<'a> {
             rows.id.push(id as u32);
             rows.push_place(analysis, tree, row, texts);
             rows.push_arguments(analysis, row, &mut arguments, texts);
+            rows.push_work(analysis, row);
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
@@ -90,6 +96,7 @@ impl<'a> PageRows<'a> {
             argument_table: Vec::new(),
             kernels1: Vec::new(),
             kernels2: Vec::new(),
+            work: Vec::new(),
             facets: facets.iter().map(column).collect(),
         }
     }
@@ -137,6 +144,18 @@ impl<'a> PageRows<'a> {
         })
     }
 
+    /// Adds what the last row had to do.
+    fn push_work(&mut self, analysis: &Analysis, row: &Row) {
+        let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
+        // Six digits are more than a model of it is worth.
+        let short = |value: Option<f64>| value.map(|value| (value * 1e6).round() / 1e6);
+        let [flops1, flops2] = Side::BOTH.map(|side| short(done[side].gflops()));
+        let [bytes1, bytes2] = Side::BOTH.map(|side| short(done[side].mbytes()));
+        if flops1.is_some() || flops2.is_some() {
+            self.work.push((self.id.len() as u32 - 1, flops1, flops2, bytes1, bytes2));
+        }
+    }
+
     fn push_arguments(
         &mut self,
         analysis: &Analysis,
@@ -160,7 +179,7 @@ impl<'a> PageRows<'a> {
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
-        let mut columns = serializer.serialize_struct("PageRows", 17)?;
+        let mut columns = serializer.serialize_struct("PageRows", 18)?;
         columns.serialize_field("id", &self.id)?;
         columns.serialize_field("name", &self.name)?;
         columns.serialize_field("node", &self.node)?;
@@ -176,6 +195,7 @@ impl Serialize for PageRows<'_> {
         columns.serialize_field("argument_table", &self.argument_table)?;
         columns.serialize_field("kernels1", &self.kernels1)?;
         columns.serialize_field("kernels2", &self.kernels2)?;
+        columns.serialize_field("work", &self.work)?;
         columns.serialize_field("facets", &self.facets)?;
         columns.serialize_field("total", &self.analysis.rows().len())?;
         columns.end()
