@@ -42,6 +42,8 @@ pub(super) struct Causes {
     pub(super) bars: Vec<CauseBar>,
     /// The smaller ones, where there are some, and all together.
     pub(super) sums: Vec<SumLine>,
+    /// Where nothing is, in percent of the room.
+    pub(super) zero: String,
 }
 
 /// The causes that explain most of the difference, the rest, and the sum.
@@ -72,7 +74,8 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
         bar: walk.between(Nanos::ZERO, all.time),
     };
     let rest = (smaller.count > 0).then_some(rest);
-    Causes { bars, sums: rest.into_iter().chain([sum]).collect() }
+    let zero = walk.between(Nanos::ZERO, Nanos::ZERO).left;
+    Causes { bars, zero, sums: rest.into_iter().chain([sum]).collect() }
 }
 
 /// Sums of the causes so far, from nothing on.

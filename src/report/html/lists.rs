@@ -16,6 +16,8 @@ const LINES: usize = 15;
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
+    /// The title in the contents bar.
+    pub(super) short: &'static str,
     /// What it tells, and the file that has all of it.
     pub(super) remark: String,
     /// Titles of the columns.
@@ -86,7 +88,14 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
         "Wall time of {} and {} steps. steps.csv has each step.",
         count.baseline, count.candidate
     );
-    List { key: "steps", title: "Steps", remark, titles: titles(analysis, unit.label()), lines }
+    List {
+        key: "steps",
+        title: "Steps",
+        short: "Steps",
+        remark,
+        titles: titles(analysis, unit.label()),
+        lines,
+    }
 }
 
 /// The median of sorted times, of which there is one.
@@ -125,7 +134,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
-    List { key: "idle", title: "Idle time by owner", remark, titles, lines }
+    List { key: "idle", title: "Idle time by owner", short: "Idle", remark, titles, lines }
 }
 
 /// Places where the sides run other numbers of kernels.
@@ -158,7 +167,7 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
         unit.label()
     );
     let titles = titles(analysis, "kernels of one instance");
-    List { key: "fusion", title: "Other kernel counts", remark, titles, lines }
+    List { key: "fusion", title: "Other kernel counts", short: "Counts", remark, titles, lines }
 }
 
 /// Kernels that both sides run under paired ops: the speed of the same code.
@@ -180,5 +189,12 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
         lines.len()
     );
     let titles = titles(analysis, &format!("kernel, {}", unit.label()));
-    List { key: "same-kernels", title: "The same kernels", remark, titles, lines }
+    List {
+        key: "same-kernels",
+        title: "The same kernels",
+        short: "Same kernels",
+        remark,
+        titles,
+        lines,
+    }
 }

@@ -2,7 +2,7 @@
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const tree = readTree(page.tree);
-const rows = { ...page.rows, work: new Map(page.rows.work.map(([row, ...work]) => [row, work])) };
+const rows = { ...page.rows, work: new Map(page.rows.work.map(([row, at]) => [row, page.rows.work_table[at]])) };
 
 function readTree(columns) {
   const size = columns.depth.length;

@@ -48,7 +48,7 @@ function aggregateSide(members, side) {
   const shown = kernels.slice(0, KERNELS_SHOWN);
   const line = (kernel) => [name(kernel.text), `${kernel.count}`, time(kernel.median), time(kernel.ns)];
   const rest = kernels.length - shown.length;
-  return element("div", { class: "side" }, element("h4", {}, title),
+  return element("div", { class: "half" }, element("h4", {}, title),
     kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "nothing on this side"),
     rest > 0 ? element("p", { class: "dim" }, `${rest} more names`) : "");
 }

@@ -89,7 +89,7 @@ async function copyText(text) {
 }
 
 // A long text folded behind its beginning.
-const FOLD = 90;
+const FOLD = 80;
 function folded(text) {
   if (text.length <= FOLD) return name(text);
   return element("details", { class: "folded" },

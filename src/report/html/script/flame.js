@@ -165,7 +165,7 @@ function frameButton(frame, level, left, width, extra) {
     "data-zoom": zoomOf(frame), "data-level": level,
     "aria-label": `${frame.title}: ${time(frame.time1)} to ${time(frame.time2)} ${page.unit}, ${how.word}`,
     onmouseenter: tell, onfocus: tell, onclick: () => zoomTo(frame),
-  }, how.sign + " " + shortName(frame.title));
+  }, (style === "replaced" ? "◇" : how.sign) + " " + (frame.chain.length > 1 ? frame.title : shortName(frame.title)));
   button.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${level * FRAME_HEIGHT}px`;
   return button;
 }

@@ -106,7 +106,7 @@ function figures(at) {
   const how = change(time1, time2);
   return [
     element("span", { class: "time" }, time(time1)), element("span", { class: "time" }, time(time2)),
-    element("span", { class: "time delta " + (isReplaced(at) ? "replaced" : how.style) }, how.sign + " " + signed(time2 - time1)),
+    element("span", { class: "time delta " + (isReplaced(at) ? "replaced" : how.style) }, (isReplaced(at) ? "◇" : how.sign) + " " + signed(time2 - time1)),
   ];
 }
 
