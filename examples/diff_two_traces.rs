@@ -72,7 +72,7 @@ fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
             group.time.baseline.as_millis(),
             group.time.candidate.as_millis(),
             (group.time.candidate - group.time.baseline).as_millis(),
-            group.row_count,
+            group.row_count(),
             group.name,
         )?;
     }

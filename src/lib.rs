@@ -78,10 +78,11 @@
 //! | `html` | `report.html` |
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
+//! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | a gate as JUnit |
 //! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, with all of these but `arrow`; on by default |
+//! | `cli` | the command `tracetree`, with all of these; on by default |
 
 // The command line names the library as other programs do.
 #[cfg(feature = "cli")]
@@ -95,6 +96,7 @@ mod comparison;
 mod condition;
 pub mod diff;
 pub mod error;
+#[cfg(feature = "parquet")]
 pub mod fleet;
 pub mod gate;
 #[cfg(feature = "model")]
@@ -102,6 +104,8 @@ pub mod model;
 pub mod program;
 pub mod report;
 pub mod side;
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "fleets alone list and write"))]
+mod storage;
 pub mod tables;
 pub mod trace;
 pub mod tree;

@@ -191,7 +191,7 @@ fn names_are_summed_and_ordered_by_baseline_time() {
         let groups: Vec<_> = analysis
             .by_name()
             .into_iter()
-            .map(|group| (group.name, group.row_count, group.time.map(|time| time.0)))
+            .map(|group| (group.name.clone(), group.row_count(), group.time.map(|time| time.0)))
             .collect();
         let expected = [
             ("aten::exp".to_owned(), 2, PerSide::new(10_000, 10_000)),

@@ -247,7 +247,7 @@ fn a_diff_of_several_runs_judges_by_runs_and_tells_their_noise() {
     arguments.extend(["--fail-on", "10%", "-o", "report"]);
     let output = run(&folder, &arguments);
     assert_eq!(code(&output), 1, "{}", errors(&output));
-    assert!(errors(&output).contains("base_0: 3 runs"), "{}", errors(&output));
+    assert!(text(&output).contains("3 runs of base_0"), "{}", text(&output));
     let summary =
         std::fs::read_to_string(folder.path().join("report/summary.json")).expect("a file");
     let summary: Value = serde_json::from_str(&summary).expect("JSON");

@@ -115,7 +115,9 @@ fn write_browser_reports(folder: &Path) {
         text
     };
     let cpu = PerSide::new(example("cnn.pt.trace"), example("cnn_extra_op.pt.trace"));
+    let regions = PerSide::new(example("tfm_eager.pt.trace"), example("tfm_compiled.pt.trace"));
     let emits = [Emit::Html, Emit::Flamegraph];
+    write(&regions, &folder.join("regions"), &emits).expect("a report");
     write(&cpu, &folder.join("cpu"), &emits).expect("a report");
     write_real_reports(folder);
     write(&model_pair(), &folder.join("model"), &emits).expect("a report");

@@ -115,6 +115,25 @@ fn a_full_device_is_an_error_of_every_command_and_of_help() {
 }
 
 #[test]
+fn a_disk_without_room_is_told_with_the_file_and_a_remedy_and_nothing_is_left() {
+    let home = tempfile::tempdir().expect("a folder");
+    let target = home.path().join("report");
+    // No file may get longer than a few KB: to the program that is a disk that fills up.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let output = Command::new("sh")
+        .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "-o"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program runs");
+    let told = error(&output);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains(&*target.to_string_lossy()) && !told.contains(".partial"), "{told}");
+    assert!(told.contains("make room there"), "{told}");
+    assert!(names(home.path()).is_empty(), "{:?}", names(home.path()));
+}
+
+#[test]
 fn a_closed_pipe_is_no_error_of_any_command_nor_of_help() {
     for arguments in
         [&["--help"][..], &["info", CNN], &["tree", CNN], &["man"], &["diff", "--help"]]

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "error",
     "cancel",
+    "storage",
     "side",
     "condition",
     "trace",
@@ -169,12 +170,13 @@ fn a_foreign_type_in_a_signature_is_found() {
 }
 
 /// The doors of each dependency: the modules that may use it, and why where there are several.
-const DOORS: [(&str, &[&str]); 32] = [
+const DOORS: [(&str, &[&str]); 35] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("arrow_array", &["report"]),
     ("arrow_schema", &["report"]),
     ("askama", &["report"]),
+    ("bytes", &["report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -191,16 +193,20 @@ const DOORS: [(&str, &[&str]); 32] = [
     ("open", &["cli"]),
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
+    ("parquet", &["report"]),
     // Two traces load, files of a report are written, ranks are compared at the same time.
-    ("rayon", &["comparison", "report", "fleet", "cli"]),
+    ("rayon", &["comparison", "report", "gate", "fleet", "cli"]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // A hasher: wherever there is a map that nothing is ordered by.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate"]),
+    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet"]),
     // Derives, wherever a value is read from a file or written to one.
-    ("serde", &["trace", "program", "diff", "analysis", "tables", "report", "gate", "model"]),
+    (
+        "serde",
+        &["trace", "program", "diff", "analysis", "tables", "report", "gate", "fleet", "model"],
+    ),
     // JSON texts inside of traces (shapes, lists) and of reports.
-    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "model"]),
+    ("serde_json", &["trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),
@@ -209,6 +215,7 @@ const DOORS: [(&str, &[&str]); 32] = [
     ("terminal_size", &["cli"]),
     // Files that users write: aliases, categories, rules, scenarios.
     ("toml", &["diff", "analysis", "gate", "model"]),
+    ("twox_hash", &["trace", "fleet"]),
     ("zstd", &["trace"]),
 ];
 

@@ -97,7 +97,7 @@ fn an_alias_makes_two_names_one_op() {
     let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     let both = "aten::miopen_convolution | aten::cudnn_convolution";
-    assert!(analysis.by_name().iter().any(|group| group.name == both && group.row_count == 45));
+    assert!(analysis.by_name().iter().any(|group| group.name == both && group.row_count() == 45));
     let mut drawing = Vec::new();
     write_merged_tree(&analysis, &mut drawing).expect("writing to memory");
     let drawing = String::from_utf8(drawing).expect("UTF-8");

@@ -38,7 +38,7 @@ fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     for &(name, rows, baseline, candidate) in figures {
         let group = &groups[name];
         let ms = group.time.map(Nanos::as_millis);
-        assert_eq!(group.row_count, rows, "{name}");
+        assert_eq!(group.row_count(), rows, "{name}");
         for (ours, theirs) in [(ms.baseline, baseline), (ms.candidate, candidate)] {
             assert!((ours - theirs).abs() < 0.0006, "{name}: {ours} instead of {theirs}");
         }

@@ -116,7 +116,7 @@ fn the_first_columns_are_those_that_tracelens_wrote() {
          kernel_time,busy_time,lowest_common_ancestor_name,lowest_common_ancestor_id,gpu_op_uid,\
          nn_module_stack,nn_module_parent"
     ));
-    assert_eq!(header("uid_map.csv"), "uid1,uid2,relation");
+    assert_eq!(header("uid_map.csv"), "uid1,uid2,relation,region");
 }
 
 #[test]
@@ -136,8 +136,12 @@ fn the_uid_map_is_read_back_as_it_was_written() {
     let map = read_uid_map(folder.path()).expect("a uid map");
     assert_eq!(map.len(), text(&folder, "uid_map.csv").lines().count() - 1);
     assert!(map.iter().any(|pair| pair.relation == Relation::Moved));
-    let first =
-        UidPair { baseline: Some(Uid(0)), candidate: Some(Uid(0)), relation: Relation::Same };
+    let first = UidPair {
+        baseline: Some(Uid(0)),
+        candidate: Some(Uid(0)),
+        relation: Relation::Same,
+        region: None,
+    };
     assert_eq!(map[0], first);
 }
 

@@ -18,9 +18,7 @@ mod steps;
 mod verdict;
 mod wall;
 
-pub use account::{
-    Account, Lowering, LoweringSide, NameSummary, Row, RowKind, Tally, Totals, UniqueArgsSummary,
-};
+pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally, Totals};
 use cached::Cached;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
@@ -35,7 +33,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
-pub use runs::{Run, RunNoise};
+pub use runs::{Run, RunFigures, RunNoise};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;
@@ -50,6 +48,9 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes, newly_busy};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::sync::Arc;
+
+/// Stands in the name of a row for the calls that a region replaced.
+const REPLACED: &str = "(replaced calls)";
 
 /// The account of a comparison: rows at the lowest common ops, and the totals that they add up to.
 #[derive(Debug, Clone)]
@@ -229,11 +230,24 @@ impl Analysis {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
             (RowKind::Unlinked, ..) => crate::tree::UNLINKED.to_owned(),
+            (RowKind::Replaced, Some(name), _) => format!("{name} | {REPLACED}"),
+            (RowKind::Replaced, _, Some(name)) => format!("{REPLACED} | {name}"),
             (RowKind::CommonOp, Some(name), _) if !self.is_aliased(row) => name.to_owned(),
             (_, Some(a), Some(b)) if a != b => format!("{a} | {b}"),
             (_, Some(name), _) | (_, None, Some(name)) => name.to_owned(),
             (_, None, None) => String::new(),
         }
+    }
+
+    /// How many calls of a side stand for each other in a row of a region: one region, and what it
+    /// replaced. 0 for other rows.
+    pub(crate) fn calls_of_region(&self, row: &Row, side: Side) -> u64 {
+        let own = Side::BOTH.iter().find_map(|&side| self.diff.region_of(side, row.calls[side]?));
+        let region = own.filter(|_| row.kind == RowKind::Replaced);
+        region.map_or(0, |at| {
+            let region = &self.diff.regions()[at];
+            if region.side == side { 1 } else { region.replaced.len() as u64 }
+        })
     }
 
     /// Whether the ops of a row count as one name only by an alias.

@@ -24,6 +24,13 @@ pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     TO_STANDARD * median(&distances)
 }
 
+/// The largest difference between two samples; 0 without samples.
+pub(crate) fn range(samples: &[f64]) -> f64 {
+    let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (most - least).max(0.0)
+}
+
 /// More samples of a side than this are thinned out evenly before all differences are formed.
 const MOST_DIFFERENCES: usize = 1_000;
 
@@ -52,6 +59,7 @@ mod tests {
         assert_eq!(median(&[1.0, 2.0, 3.0, 4.0, 1000.0]), 3.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
+        assert_eq!((range(&[3.0, -1.0, 2.0]), range(&[7.0]), range(&[])), (4.0, 0.0, 0.0));
         assert!((median_deviation(&[1.0, 2.0, 3.0, 4.0, 1000.0]) - 1.4826).abs() < 1e-12);
     }
 

@@ -1,16 +1,15 @@
 //! `tracetree diff BASE NEW`: the main job, for two traces or for two folders of ranks.
 
 use super::diff_args::DiffArgs;
-use super::fail_on::broken_by;
+use super::fail_on::{Checked, check};
 use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::{Path, PathBuf};
-use tracetree::analysis::Analysis;
 use tracetree::gate::run_files;
 use tracetree::report::{one_line, summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+use tracetree::{Error, ErrorKind, PerSide, Result};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
@@ -29,25 +28,6 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         }
         (true, false) => Err(not_a_folder(candidate, baseline)),
         (false, true) => Err(not_a_folder(baseline, candidate)),
-    }
-}
-
-/// How far runs of one side lie apart: what is less is noise.
-fn say_noise(analysis: &Analysis, console: &mut Console) {
-    for side in Side::BOTH {
-        let Some(noise) = analysis.run_noise(side) else { continue };
-        let percent = 100.0 * noise.spread_us / noise.median_us.max(f64::MIN_POSITIVE);
-        let variable = match noise.variable {
-            0 => String::new(),
-            points => format!("; their structure varies at up to {points} points"),
-        };
-        console.say(&format!(
-            "{}: {} runs, {:.1} us a step, {:.1} us ({percent:.1} %) apart{variable}",
-            analysis.side_name(side),
-            noise.runs,
-            noise.median_us,
-            noise.spread_us
-        ));
     }
 }
 
@@ -79,7 +59,6 @@ fn run_pair(
     for note in &summary.notes {
         console.say(&summary::note_line(&summary, note));
     }
-    say_noise(analysis, console);
     if !args.no_report {
         console.say(&format!("report in {}", args.output.display()));
         args.emit.show(&args.output, console);
@@ -87,13 +66,19 @@ fn run_pair(
     if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }
-    let broken = args.fail_on.map_or_else(Vec::new, |limit| broken_by(limit, analysis, &summary));
-    for reason in &broken {
-        console.say(&format!("--fail-on: {}", one_line(reason)));
-    }
     let differs = args.exit_code && summary.points_of_difference > 0;
-    match differs || !broken.is_empty() {
-        true => Ok(Outcome::Differences),
-        false => Ok(Outcome::Done),
-    }
+    let checked = args.fail_on.map_or(Checked::Passed, |limit| check(limit, analysis, &summary));
+    let mut say = |reason: &str| console.say(&format!("--fail-on: {}", one_line(reason)));
+    Ok(match checked {
+        Checked::Broken(how) => {
+            say(&how);
+            Outcome::Differences
+        }
+        Checked::Inconclusive(reasons) => {
+            reasons.iter().for_each(|reason| say(reason));
+            Outcome::NotComparable
+        }
+        Checked::Passed if differs => Outcome::Differences,
+        Checked::Passed => Outcome::Done,
+    })
 }

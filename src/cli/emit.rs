@@ -4,7 +4,7 @@ use super::headings;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{CsvTexts, Emit, ReportOptions, Unfinished};
+use tracetree::report::{CsvTexts, Emit, ReportOptions, TableFormat, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
@@ -16,6 +16,9 @@ pub(super) struct EmitArgs {
         default_values = ["html", "md"],
         num_args = 1, help_heading = headings::REPORT)]
     emit: Vec<EmitName>,
+    /// How the tables are written.
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    tables: TablesName,
     /// Leave out report.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
@@ -48,6 +51,26 @@ enum EmitName {
     None,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TablesName {
+    /// Comma-separated values.
+    Csv,
+    /// Parquet, for pandas, Polars, DuckDB and the like.
+    Parquet,
+    /// Each table as both.
+    Both,
+}
+
+impl TablesName {
+    pub(super) fn formats(self) -> Vec<TableFormat> {
+        match self {
+            TablesName::Csv => vec![TableFormat::Csv],
+            TablesName::Parquet => vec![TableFormat::Parquet],
+            TablesName::Both => TableFormat::ALL.to_vec(),
+        }
+    }
+}
+
 impl EmitName {
     fn formats(self) -> &'static [Emit] {
         match self {
@@ -72,7 +95,8 @@ impl EmitArgs {
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
         let (perfetto_slices, csv_texts) = (self.perfetto_slices, self.csv_texts());
-        ReportOptions { emits, perfetto_slices, csv_texts, unfinished }
+        let tables = self.tables.formats();
+        ReportOptions { tables, emits, perfetto_slices, csv_texts, unfinished }
     }
 
     /// The texts in tables.

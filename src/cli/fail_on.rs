@@ -1,8 +1,9 @@
-//! `--fail-on LIMIT` and a comparison → what broke it, in words; nothing where it holds.
+//! `--fail-on LIMIT` and a comparison → passed, broken, or not to be told.
 //!
-//! The limit is for the accounted time of a step, where both sides have steps, else for all of it. What
-//! the repeats cannot tell from noise breaks nothing. What cannot be compared does not pass: a side
-//! without GPU events, a file that is cut off, another model.
+//! The short form of a gate with one rule about time. The limit is for the accounted time of a step,
+//! where both sides have steps, else for all of it. What the repeats cannot tell from noise breaks
+//! nothing. What cannot be compared does not pass: a side without GPU events, a file that is cut off,
+//! another model.
 
 use super::limit::Limit;
 use tracetree::analysis::{Analysis, Repeats, Verdict};
@@ -10,16 +11,30 @@ use tracetree::report::{SideNote, Summary};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// What of a comparison breaks the limit, each in a sentence.
-pub(super) fn broken_by(limit: Limit, analysis: &Analysis, summary: &Summary) -> Vec<String> {
-    let mut broken = cannot_be_compared(summary);
-    let (time, what) = time_of_a_step(analysis);
-    if limit.is_passed(time) && !is_noise(analysis) {
-        let [a, b] = [time.baseline, time.candidate].map(|time| time.as_millis());
-        let measure = summary.measure.replace('_', " ");
-        broken.push(format!("{measure} {what}: {a:.3} → {b:.3} ms is more than the limit"));
+/// What came of a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// It holds.
+    Passed,
+    /// It is broken; how.
+    Broken(String),
+    /// Nothing can be said; each reason in a sentence.
+    Inconclusive(Vec<String>),
+}
+
+/// Holds a comparison against a limit.
+pub(super) fn check(limit: Limit, analysis: &Analysis, summary: &Summary) -> Checked {
+    let reasons = cannot_be_compared(summary);
+    if !reasons.is_empty() {
+        return Checked::Inconclusive(reasons);
     }
-    broken
+    let (time, what) = time_of_a_step(analysis);
+    if !limit.is_passed(time) || is_noise(analysis) {
+        return Checked::Passed;
+    }
+    let [a, b] = [time.baseline, time.candidate].map(|time| time.as_millis());
+    let measure = summary.measure.replace('_', " ");
+    Checked::Broken(format!("{measure} {what}: {a:.3} → {b:.3} ms is more than the limit"))
 }
 
 /// Whether the repeats cannot tell the difference from noise. Below the thresholds of a verdict the limit

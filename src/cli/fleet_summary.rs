@@ -12,7 +12,7 @@ pub(super) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        Format::Text => text(&fleet.ranks, out),
+        Format::Text => screen(fleet, out),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
         Format::Md => markdown(&fleet.ranks, out),
@@ -21,6 +21,32 @@ pub(super) fn print(
 
 const TITLES: [&str; 6] =
     ["rank", "GPU ms trace1", "GPU ms trace2", "difference", "waits ms trace1", "waits ms trace2"];
+
+/// More ranks than this are not listed one by one, and no more findings are told.
+const MOST: usize = 32;
+
+/// What happened to the fleet, what to look at first, and the ranks where they are few.
+fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
+    let counts = fleet.counts();
+    writeln!(
+        out,
+        "{} ranks compared, {} failed, {} unmatched; {} roles",
+        counts.ok,
+        counts.failed,
+        counts.unmatched,
+        fleet.roles.len()
+    )?;
+    for finding in fleet.findings.iter().take(MOST) {
+        writeln!(out, "  {:<18} rank {:<8} {}", finding.code, finding.ranks, finding.message)?;
+    }
+    if fleet.findings.len() > MOST {
+        writeln!(out, "  {} more in fleet.json", fleet.findings.len() - MOST)?;
+    }
+    match fleet.ranks.len() <= MOST {
+        true => text(&fleet.ranks, out),
+        false => Ok(()),
+    }
+}
 
 fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     let line = |out: &mut dyn Write, cells: &[String]| -> io::Result<()> {
@@ -59,7 +85,7 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn cells(row: &RankRow) -> Vec<String> {
-    let PerSide { baseline, candidate } = row.totals.map(|totals| totals.time);
+    let PerSide { baseline, candidate } = row.time;
     let waits = row.waits.as_ref().map(|wait| format!("{:.3}", wait.wait.as_millis()));
     vec![
         row.folder.clone(),

@@ -14,6 +14,7 @@ mod examples;
 mod explain;
 mod fail_on;
 mod fleet;
+mod fleet_command;
 mod fleet_summary;
 mod format;
 mod gate;
@@ -102,6 +103,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Record, show or renew the baseline of a gate.
     Baseline(gate::BaselineArgs),
+    /// Compare the ranks of a job, on one machine or on many.
+    Fleet(fleet_command::FleetArgs),
     /// Find where baselines changed over time.
     History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
@@ -175,6 +178,7 @@ impl Command {
             Command::Explain(args) => explain::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
+            Command::Fleet(args) => fleet_command::run(args, console),
             Command::History(args) => history::run(args, console),
             Command::ModelDiff(args) => model_diff::run(args, console),
             Command::Completions(args) => pages::completions(args, console),

@@ -218,7 +218,8 @@ fn print(
     console.print(|out| {
         writeln!(out, "trace1\t{}", text(Side::Baseline, pair.baseline))?;
         writeln!(out, "trace2\t{}", text(Side::Candidate, pair.candidate))?;
-        writeln!(out, "relation\t{}", relation.label())
+        writeln!(out, "relation\t{}", relation.label())?;
+        pair.region.map_or(Ok(()), |region| writeln!(out, "region\t{}", region.index()))
     })?;
     Ok(Outcome::Done)
 }

@@ -214,13 +214,16 @@ fn without_counter(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Drops `0x7f…` addresses and hexadecimal or base-32 hashes of 16 and more characters.
+/// Drops addresses (`object at 0x7f…`) and hexadecimal or base-32 hashes of 16 and more characters.
 fn without_addresses(name: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = name;
     while let Some((before, word, after)) = next_varying_word(rest) {
-        kept.push_str(before);
-        kept.push_str(if word.starts_with("0x") { "0x" } else { "#" });
+        match (before.strip_suffix(" at "), word.starts_with("0x")) {
+            (Some(object), true) => kept.push_str(object),
+            (None, true) => kept.extend([before, "0x"]),
+            (_, false) => kept.extend([before, "#"]),
+        }
         rest = after;
     }
     if kept.is_empty() && rest.len() == name.len() {
@@ -284,7 +287,7 @@ mod tests {
         assert_eq!(frame("C:\\work\\net\\model.py(7): forward"), "net/model.py: forward");
         assert_eq!(
             frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
-            "<built-in method conv2d of type object at 0x>"
+            "<built-in method conv2d of type object>"
         );
     }
 

@@ -20,6 +20,11 @@ use crate::tree::{CallId, CallTree};
 pub struct MergedId(pub(crate) u32);
 
 impl MergedId {
+    /// The id at a position in preorder, of a tree that was written out.
+    pub(crate) fn at(position: u32) -> MergedId {
+        MergedId(position)
+    }
+
     /// Position in preorder: the id that tables and the text of the tree use.
     pub fn index(self) -> usize {
         self.0 as usize

@@ -14,6 +14,7 @@ mod order;
 mod outline;
 mod plain_names;
 mod recorded;
+mod regions;
 mod uid_map;
 
 pub use alias::Aliases;
@@ -21,6 +22,7 @@ pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
 pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
+pub use regions::Region;
 pub use uid_map::UidPair;
 
 use crate::program::Program;
@@ -31,6 +33,7 @@ use keys::Keys;
 pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
+pub(crate) use regions::is_fused;
 use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.
@@ -45,6 +48,8 @@ pub enum Relation {
     Renamed,
     /// Paired with an equal subtree that stands at another place below the same pair.
     Moved,
+    /// Part of a compiled region that the other trace does not have, or of what that region replaced.
+    Replaced,
     /// Only in the baseline.
     OnlyBaseline,
     /// Only in the candidate.
@@ -52,12 +57,13 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// As tables write it: `same`, `renamed`, `moved`, `trace1_only`, `trace2_only`.
+    /// As tables write it: `same`, `renamed`, `moved`, `replaced`, `trace1_only`, `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
             Relation::Same => "same",
             Relation::Renamed => "renamed",
             Relation::Moved => "moved",
+            Relation::Replaced => "replaced",
             Relation::OnlyBaseline => "trace1_only",
             Relation::OnlyCandidate => "trace2_only",
         }
@@ -83,6 +89,7 @@ pub struct TraceDiff {
     programs: PerSide<Program>,
     partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
+    regions: regions::Regions,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     notes: Notes,
@@ -124,7 +131,7 @@ impl TraceDiff {
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
-        let pairing = match order::in_order(trees) {
+        let (pairing, regions) = match order::in_order(trees) {
             true => align_in_order(programs.as_ref(), &options.aliases),
             false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
         };
@@ -149,6 +156,7 @@ impl TraceDiff {
             programs,
             partners: pairing.partners,
             relations: pairing.relations,
+            regions,
             merged,
             plain_names: PerSide::default(),
             notes,
@@ -179,6 +187,22 @@ impl TraceDiff {
     /// How a call relates to the other trace.
     pub fn relation(&self, side: Side, call: CallId) -> Relation {
         self.relations[side][call.index()]
+    }
+
+    /// The compiled regions and graph launches that one side has alone, with the calls of the other
+    /// side that they replaced; those of the baseline first, in preorder.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions.list
+    }
+
+    /// Position in [`TraceDiff::regions`] of the region that a call is part of, or was replaced by.
+    pub fn region_of(&self, side: Side, call: CallId) -> Option<usize> {
+        self.regions.of(side, call)
+    }
+
+    /// The node of a region in the merged tree.
+    pub fn region_node(&self, region: &Region) -> MergedId {
+        self.merged.of(region.side, region.call)
     }
 
     /// The nearest call at or above `call` that has a partner of the same key.
@@ -250,25 +274,33 @@ impl TraceDiff {
     }
 }
 
-fn align_in_order(programs: PerSide<&Program>, aliases: &Aliases) -> align::Pairing {
+fn align_in_order(
+    programs: PerSide<&Program>,
+    aliases: &Aliases,
+) -> (align::Pairing, regions::Regions) {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
     let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let threads = align::pair_threads(outlines.as_ref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
-    align::align(programs, outlines.as_ref(), &threads)
+    let mut pairing = align::align(programs, outlines.as_ref(), &threads);
+    let regions = regions::find(trees, &mut pairing);
+    (pairing, regions)
 }
 
-fn mirrored(pairing: align::Pairing) -> align::Pairing {
+fn mirrored(
+    (pairing, regions): (align::Pairing, regions::Regions),
+) -> (align::Pairing, regions::Regions) {
     let turn = |relation: &Relation| match relation {
         Relation::OnlyBaseline => Relation::OnlyCandidate,
         Relation::OnlyCandidate => Relation::OnlyBaseline,
-        paired @ (Relation::Same | Relation::Renamed | Relation::Moved) => *paired,
+        kept @ (Relation::Same | Relation::Renamed | Relation::Moved | Relation::Replaced) => *kept,
     };
-    align::Pairing {
+    let pairing = align::Pairing {
         partners: pairing.partners.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
         cut_threads: pairing.cut_threads,
-    }
+    };
+    (pairing, regions.mirrored())
 }

@@ -1,6 +1,6 @@
 //! Which event is which, by uid: the map both ways.
 
-use super::{Relation, TraceDiff};
+use super::{MergedId, Relation, TraceDiff};
 use crate::side::Side;
 use crate::trace::Uid;
 
@@ -13,6 +13,8 @@ pub struct UidPair {
     pub candidate: Option<Uid>,
     /// How the two relate.
     pub relation: Relation,
+    /// The node of the region that the event is part of, or was replaced by.
+    pub region: Option<MergedId>,
 }
 
 impl TraceDiff {
@@ -35,7 +37,10 @@ impl TraceDiff {
                 Side::Baseline => (uid, other_uid),
                 Side::Candidate => (other_uid, uid),
             };
-            Some(UidPair { baseline, candidate, relation: self.relation(side, call) })
+            let region = self.region_of(side, call);
+            let region = region.map(|at| self.region_node(&self.regions()[at]));
+            let relation = self.relation(side, call);
+            Some(UidPair { baseline, candidate, relation, region })
         })
     }
 

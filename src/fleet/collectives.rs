@@ -13,12 +13,12 @@
 //! profiler recorded them. Elsewhere the n-th kernel of one kind in one group on one rank is the n-th on
 //! every other; where a rank lacks one, the kernels that end together are one (see `matching`).
 
-use super::matching;
+use super::matching::{self, Group};
 use crate::analysis::robust::median;
 use crate::program::Communication;
 use crate::trace::{EventId, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What makes kernels on two ranks comparable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +80,9 @@ impl Collectives {
             let group = recorded(tree, call, |event| trace.process_groups().get(event).copied());
             let group = trace.text(group.unwrap_or(TextId::EMPTY)).to_owned();
             let sequence = recorded(tree, call, |e| trace.collective_sequences().get(e).copied());
-            let (end, duration) = (trace.end(event), trace.duration(event));
+            // Ranks are on one clock where their traces tell when it began.
+            let base = trace.header().base_time.unwrap_or(Nanos::ZERO);
+            let (end, duration) = (base + trace.end(event), trace.duration(event));
             kernels.entry(Kind { group, name: name.to_owned() }).or_default().push(Kernel {
                 position,
                 sequence,
@@ -91,18 +93,35 @@ impl Collectives {
         Collectives { kernels }
     }
 
+    /// One more kernel, behind those that are there.
+    pub(super) fn add(&mut self, kind: Kind, kernel: Kernel) {
+        self.kernels.entry(kind).or_default().push(kernel);
+    }
+
+    /// All kernels, by kind and start.
+    pub(super) fn list(&self) -> Vec<(&Kind, Kernel)> {
+        let of_kind = |(kind, kernels): (_, &Vec<Kernel>)| {
+            kernels.iter().map(move |&kernel| (kind, kernel)).collect::<Vec<_>>()
+        };
+        self.kernels.iter().flat_map(of_kind).collect()
+    }
+
     /// What each of these ranks waited for the others, in their order.
     pub fn waits(ranks: &[Collectives]) -> Vec<CollectiveWait> {
-        let mut waits: Vec<CollectiveWait> = ranks.iter().map(Collectives::spent).collect();
-        let mut matched = Collectives::matched(ranks);
-        matched.sort_by_key(|collective| {
-            collective.iter().map(|&(rank, kernel)| (rank, kernel.position)).min()
-        });
-        for (number, collective) in matched.iter().enumerate() {
-            let shortest = collective.iter().min_by_key(|&&(rank, k)| (k.duration, rank));
-            let Some(&(last, shortest)) = shortest else { continue };
-            waits[last].last_in.push(number as u64);
-            for &(rank, kernel) in collective {
+        let ranks: Vec<&Collectives> = ranks.iter().collect();
+        Collectives::waits_of(&ranks, &Collectives::matched(&ranks))
+    }
+
+    /// The same, where it is known which kernels are one collective.
+    pub(super) fn waits_of(ranks: &[&Collectives], matched: &[Matched<'_>]) -> Vec<CollectiveWait> {
+        let mut waits: Vec<CollectiveWait> = ranks.iter().map(|rank| rank.spent()).collect();
+        for collective in matched {
+            let (Some(number), Some((last, shortest))) = (collective.number, collective.last())
+            else {
+                continue;
+            };
+            waits[last].last_in.push(number);
+            for &(rank, kernel) in &collective.members {
                 waits[rank].matched += 1;
                 waits[rank].wait += kernel.duration - shortest.duration;
             }
@@ -110,20 +129,31 @@ impl Collectives {
         waits
     }
 
-    /// The collectives that at least two ranks have, and every rank of their group: rank and kernel.
-    fn matched(ranks: &[Collectives]) -> Vec<Vec<(usize, Kernel)>> {
-        let kinds: BTreeSet<&Kind> = ranks.iter().flat_map(|rank| rank.kernels.keys()).collect();
-        let of_kind = |kind: &Kind| {
-            let members: Vec<(usize, &[Kernel])> = ranks
-                .iter()
-                .enumerate()
-                .filter_map(|(at, rank)| Some((at, rank.kernels.get(kind)?.as_slice())))
-                .collect();
+    /// The collectives that at least two ranks have. Those that every rank of their group has are
+    /// numbered, in the order in which the first rank has them, and come first.
+    pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
+        let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
+        for (at, rank) in ranks.iter().enumerate() {
+            for (kind, kernels) in &rank.kernels {
+                kinds.entry(kind).or_default().push((at, kernels));
+            }
+        }
+        let mut found: Vec<Matched<'r>> = Vec::new();
+        for (kind, members) in kinds {
             // A group that is not recorded is that of all ranks.
             let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
-            if is_whole && members.len() > 1 { matching::matched(&members) } else { Vec::new() }
-        };
-        kinds.into_iter().flat_map(of_kind).collect()
+            if is_whole && members.len() > 1 {
+                let groups = matching::matched(&members);
+                found.extend(told(groups).into_iter().map(|group| Matched::new(kind, group)));
+            }
+        }
+        found.sort_by_key(|one| {
+            let first = one.members.iter().map(|&(rank, kernel)| (rank, kernel.position)).min();
+            (!one.absent.is_empty(), first)
+        });
+        let complete = found.iter_mut().filter(|one| one.absent.is_empty());
+        complete.enumerate().for_each(|(number, one)| one.number = Some(number as u64));
+        found
     }
 
     fn spent(&self) -> CollectiveWait {
@@ -134,6 +164,52 @@ impl Collectives {
             ..CollectiveWait::default()
         }
     }
+}
+
+/// Kernels of several ranks that are one collective.
+#[derive(Debug, Clone)]
+pub(super) struct Matched<'r> {
+    pub(super) kind: &'r Kind,
+    /// Where every rank of the group has it.
+    pub(super) number: Option<u64>,
+    pub(super) sequence: Option<i64>,
+    /// Rank and kernel.
+    pub(super) members: Vec<(usize, Kernel)>,
+    /// Ranks that have collectives before and behind it, and not this one.
+    pub(super) absent: Vec<usize>,
+}
+
+impl<'r> Matched<'r> {
+    fn new(kind: &'r Kind, group: Group) -> Matched<'r> {
+        let Group { sequence, members, absent } = group;
+        Matched { kind, number: None, sequence, members, absent }
+    }
+
+    /// The rank that came last, and its kernel: the shortest.
+    pub(super) fn last(&self) -> Option<(usize, Kernel)> {
+        self.members.iter().copied().min_by_key(|&(rank, kernel)| (kernel.duration, rank))
+    }
+}
+
+/// Leaves out what some ranks lack because their recording began later or ended sooner: a rank lacks a
+/// collective where it has one before and one behind it. What only one rank has is none.
+fn told(groups: Vec<Group>) -> Vec<Group> {
+    let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        for &(rank, _) in &group.members {
+            span.entry(rank).or_insert((at, at)).1 = at;
+        }
+    }
+    let is_inside = |at: usize, rank: &usize| {
+        span.get(rank).is_some_and(|&(first, last)| first < at && at < last)
+    };
+    let groups = groups.into_iter().enumerate().filter_map(|(at, mut group)| {
+        let all = group.absent.len();
+        group.absent.retain(|rank| is_inside(at, rank));
+        let is_told = group.absent.len() == all || !group.absent.is_empty();
+        (group.members.len() > 1 && is_told).then_some(group)
+    });
+    groups.collect()
 }
 
 /// What is recorded beside the kernel, else beside the nearest call above that has it.

@@ -21,8 +21,19 @@ const FIRST: usize = 8;
 /// Ends this much apart are no longer together, as a share of the distance to the next one: a third.
 const APART: i64 = 3;
 
-/// The collectives that all of these ranks have: rank and kernel.
-pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+/// One collective: the kernels of the ranks that have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Number in the process group, where it is recorded.
+    pub(super) sequence: Option<i64>,
+    /// Rank and kernel.
+    pub(super) members: Vec<(usize, Kernel)>,
+    /// Ranks that do not have it.
+    pub(super) absent: Vec<usize>,
+}
+
+/// The collectives of these ranks, in which more than one took part.
+pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     if let Some(found) = by_sequence(ranks) {
         return found;
     }
@@ -33,29 +44,36 @@ pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>>
     by_end(ranks)
 }
 
-fn by_sequence(ranks: &[(usize, &[Kernel])]) -> Option<Vec<Vec<(usize, Kernel)>>> {
+fn by_sequence(ranks: &[(usize, &[Kernel])]) -> Option<Vec<Group>> {
     let mut found: BTreeMap<i64, Vec<(usize, Kernel)>> = BTreeMap::new();
     for &(rank, kernels) in ranks {
         for &kernel in kernels {
             let of_number = found.entry(kernel.sequence?).or_default();
-            // Several kernels of one number do not tell which is which.
-            if of_number.iter().any(|&(other, _)| other == rank) {
+            // Several kernels of one number do not tell which is which. Those of a rank come together.
+            if of_number.last().is_some_and(|&(other, _)| other == rank) {
                 return None;
             }
             of_number.push((rank, kernel));
         }
     }
-    Some(found.into_values().filter(|members| members.len() == ranks.len()).collect())
+    let group = |(sequence, members): (i64, Vec<(usize, Kernel)>)| {
+        let mut has = members.iter().map(|&(rank, _)| rank).peekable();
+        let is_absent = |&rank: &usize| has.next_if_eq(&rank).is_none();
+        let absent = ranks.iter().map(|&(rank, _)| rank).filter(is_absent).collect();
+        Group { sequence: Some(sequence), members, absent }
+    };
+    Some(found.into_iter().map(group).collect())
 }
 
-fn by_order(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+fn by_order(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     let count = ranks.first().map_or(0, |(_, kernels)| kernels.len());
     let nth = |at: usize| ranks.iter().map(|&(rank, kernels)| (rank, kernels[at])).collect();
-    (0..count).map(nth).collect()
+    let group = |at| Group { sequence: None, members: nth(at), absent: Vec::new() };
+    (0..count).map(group).collect()
 }
 
 /// The rank with most kernels is the one that the others are set against.
-fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
+fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     let Some(&(_, reference)) =
         ranks.iter().max_by_key(|(rank, kernels)| (kernels.len(), std::cmp::Reverse(*rank)))
     else {
@@ -63,12 +81,17 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Vec<(usize, Kernel)>> {
     };
     let together: Vec<Vec<Option<usize>>> =
         ranks.iter().map(|(_, kernels)| partners(reference, kernels)).collect();
-    (0..reference.len())
-        .filter_map(|at| {
-            let members = ranks.iter().zip(&together);
-            members.map(|(&(rank, kernels), of)| Some((rank, kernels[of[at]?]))).collect()
-        })
-        .collect()
+    let group = |at: usize| {
+        let mut group = Group { sequence: None, members: Vec::new(), absent: Vec::new() };
+        for (&(rank, kernels), of) in ranks.iter().zip(&together) {
+            match of[at] {
+                Some(place) => group.members.push((rank, kernels[place])),
+                None => group.absent.push(rank),
+            }
+        }
+        group
+    };
+    (0..reference.len()).map(group).collect()
 }
 
 /// For each kernel of the reference the one of a rank that ends with it.
@@ -131,9 +154,12 @@ mod tests {
     fn a_missing_collective_shifts_no_later_one_even_between_two_clocks() {
         let (one, two) = (kernels(&[100, 230, 300, 470, 600]), kernels(&[5100, 5301, 5471, 5600]));
         let found = matched(&[(0, &one), (1, &two)]);
-        let positions: Vec<Vec<usize>> =
-            found.iter().map(|c| c.iter().map(|(_, kernel)| kernel.position).collect()).collect();
-        assert_eq!(positions, [[0, 0], [2, 1], [3, 2], [4, 3]]);
+        let positions: Vec<Vec<usize>> = found
+            .iter()
+            .map(|c| c.members.iter().map(|(_, kernel)| kernel.position).collect())
+            .collect();
+        assert_eq!(positions, [vec![0, 0], vec![1], vec![2, 1], vec![3, 2], vec![4, 3]]);
+        assert_eq!(found[1].absent, [1]);
     }
 
     #[test]

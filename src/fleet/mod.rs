@@ -1,145 +1,62 @@
-//! Two folders of ranks → a comparison of each rank, and what the ranks waited for each other.
+//! Two folders of ranks → a comparison of each rank, and what all of them say together.
+//!
+//! ```text
+//! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
+//!                     heads only   anywhere, in any order          kilobytes a rank
+//! ```
+//! A pair is compared by itself, on whatever machine, and leaves a few kilobytes. Scheduling, retrying and
+//! moving data is for the engine that runs [`Mapping::map`]; here is one for the cores of this machine
+//! ([`map_all`]), the Python package brings Ray.
 
 mod collectives;
+mod findings;
+mod heads;
+mod map;
 mod matching;
-mod pairs;
+mod output;
+#[cfg(feature = "html")]
+mod page;
+mod pairing;
+mod plan;
 mod rank_table;
+mod reduce;
+mod role;
+mod rows;
+mod shard;
+mod stats;
+mod status;
+mod tables;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
-pub use pairs::{RankPair, RankPairs};
+pub use map::{Mapped, Mapping, SHARDS};
+pub use output::FleetFiles;
+pub use plan::{FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, whole_path};
 pub use rank_table::ranges;
+pub use reduce::{Counts, Fleet, Lost};
+pub use rows::{
+    CauseRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
+    Spread, StepRow,
+};
+pub use status::Status;
 
-use crate::analysis::{Account, Totals};
-use crate::comparison::{Comparison, ComparisonOptions};
-use crate::error::{Error, Result};
-use crate::report::{CsvTexts, ReportOptions, write_csv_with};
-use crate::side::PerSide;
-use crate::tables::Table;
-use crate::trace::Notes;
+use crate::error::Result;
 use rayon::prelude::*;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
 
-/// One rank of a fleet.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankRow {
-    /// The rank; `None` where the files do not tell it and were paired by name.
-    pub rank: Option<i64>,
-    /// The folder with the rank's own report.
-    pub folder: String,
-    /// The files.
-    pub files: PerSide<String>,
-    /// The account of each side.
-    pub totals: PerSide<Totals>,
-    /// Whether the rows of the rank's report add up to its events.
-    pub account_is_exact: bool,
-    /// What it waited for the other ranks of its side.
-    pub waits: PerSide<CollectiveWait>,
-    /// Whether the other ranks of its side wait for this one.
-    pub is_straggler: PerSide<bool>,
-    /// Points of difference between the two traces.
-    pub points_of_difference: usize,
-    /// Whether the two traces are of the same work.
-    pub is_comparable: bool,
-    /// What was odd about the files: a trace that is cut off takes less time than its rank did.
-    pub notes: PerSide<Notes>,
-}
-
-/// The ranks of a fleet, compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fleet {
-    /// A row for each pair, in their order.
-    pub ranks: Vec<RankRow>,
-}
-
-impl Fleet {
-    /// Compares all pairs, several at once, and writes a report of each into its folder below
-    /// `folder`, and `ranks.csv` beside them. `done` is called behind each pair.
-    ///
-    /// # Errors
-    /// If a trace cannot be read or compared, or the reports cannot be written.
-    pub fn compare(
-        pairs: &[RankPair],
-        options: &ComparisonOptions,
-        report: &ReportOptions,
-        folder: &Path,
-        done: impl Fn() + Sync,
-    ) -> Result<Fleet> {
-        fs::create_dir_all(folder)
-            .map_err(|error| Error::io(folder, "create the report folder", error))?;
-        let compare = |pair| {
-            let compared = compare_pair(pair, options, report, folder);
-            done();
-            compared
-        };
-        let compared: Vec<Compared> = pairs.par_iter().map(compare).collect::<Result<_>>()?;
-        let fleet = Fleet { ranks: rows(pairs, &compared) };
-        fleet.write_ranks(&folder.join("ranks.csv"), report.csv_texts)?;
-        Ok(fleet)
-    }
-
-    /// The ranks as a table.
-    pub fn table(&self) -> Table {
-        rank_table::table(self.ranks.clone())
-    }
-
-    fn write_ranks(&self, path: &Path, texts: CsvTexts) -> Result<()> {
-        let write = || -> io::Result<()> {
-            let mut out = BufWriter::new(File::create(path)?);
-            write_csv_with(&self.table(), texts, &mut out)?;
-            out.flush()
-        };
-        write().map_err(|error| Error::io(path, "write the table of ranks", error))
-    }
-}
-
-/// What is kept of the comparison of one rank.
-struct Compared {
-    account: Account,
-    collectives: PerSide<Collectives>,
-    points: usize,
-    is_comparable: bool,
-    notes: PerSide<Notes>,
-}
-
-fn compare_pair(
-    pair: &RankPair,
-    options: &ComparisonOptions,
-    report: &ReportOptions,
-    folder: &Path,
-) -> Result<Compared> {
-    let PerSide { baseline, candidate } = pair.files.as_ref().map(PathBuf::as_path);
-    let comparison = Comparison::open(baseline, candidate, options)?;
-    comparison.report(report.clone()).write(folder.join(&pair.folder))?;
-    let analysis = comparison.analysis();
-    Ok(Compared {
-        account: *analysis.account(),
-        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
-        points: comparison.diff().differences().len(),
-        is_comparable: analysis.comparability().is_comparable(),
-        notes: PerSide::from_fn(|side| comparison.trace(side).notes().clone()),
-    })
-}
-
-fn rows(pairs: &[RankPair], compared: &[Compared]) -> Vec<RankRow> {
-    let waits: PerSide<Vec<CollectiveWait>> = PerSide::from_fn(|side| {
-        let ranks: Vec<Collectives> =
-            compared.iter().map(|compared| compared.collectives[side].clone()).collect();
-        Collectives::waits(&ranks)
-    });
-    let stragglers = waits.as_ref().map(|waits| straggler(waits));
-    let row = |(at, (pair, compared)): (usize, (&RankPair, &Compared))| RankRow {
-        rank: pair.rank,
-        folder: pair.folder.clone(),
-        files: pair.files.as_ref().map(|path| path.display().to_string()),
-        totals: compared.account.totals,
-        account_is_exact: compared.account.is_exact(),
-        waits: PerSide::from_fn(|side| waits[side][at].clone()),
-        is_straggler: stragglers.map(|straggler| straggler == Some(at)),
-        points_of_difference: compared.points,
-        is_comparable: compared.is_comparable,
-        notes: compared.notes.clone(),
+/// Compares all pairs of a plan on the cores of this machine. `done` is called behind each pair. Returns
+/// what could not be done, for [`Fleet::reduce`].
+///
+/// # Errors
+/// If a result cannot be written: no further pair is begun then.
+pub fn map_all(plan: &Plan, mapping: &Mapping, done: impl Fn(&Mapped) + Sync) -> Result<Lost> {
+    let map = |pair: &PlannedPair| -> Result<Option<(String, (String, String))>> {
+        let mapped = mapping.map(pair)?;
+        done(&mapped);
+        Ok(match mapped.status {
+            Status::Compared => None,
+            Status::Failed { code, message } => Some((pair.key.clone(), (code, message))),
+        })
     };
-    pairs.iter().zip(compared).enumerate().map(row).collect()
+    // A bridge hands out one pair after the other; halves of the list would take unequally long.
+    let lost: Vec<_> = plan.pairs.iter().par_bridge().map(map).collect::<Result<_>>()?;
+    Ok(lost.into_iter().flatten().collect())
 }

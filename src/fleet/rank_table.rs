@@ -4,7 +4,7 @@ use super::RankRow;
 use crate::side::{PerSide, Side};
 use crate::tables::Table;
 use crate::tables::table::{Column, ColumnType, Columns};
-use crate::trace::{Nanos, Note, Notes};
+use crate::trace::Nanos;
 use std::sync::Arc;
 
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
@@ -28,20 +28,30 @@ fn identity() -> Ranks {
             |_: &Vec<RankRow>, r: &RankRow| r.rank.into(),
         )
         .text("folder", "its report", |_, r| r.folder.as_str().into())
+        .word("status", "`ok`, or `failed` where the figures say nothing", |_, r| r.status.into())
+        .word("code", "why not: `TRUNCATED`", |_, r| r.code.as_str().into())
+        .word("role", "outline of its baseline: ranks with the same one run the same", |_, r| {
+            (&*r.role).into()
+        })
         .sides("file_*", (ColumnType::Text, ""), "its traces", |_, r, side| {
             r.files[side].as_str().into()
         })
 }
 
 fn account() -> Ranks {
-    times("kernel_us", "the account of the rank", |r, side| r.totals[side].time)
-        .ratio("ratio", "candidate / baseline", |_, r| {
-            r.totals.map(|totals| totals.time).ratio().into()
-        })
-        .and(times("busy_us", "union of the intervals", |r, side| r.totals[side].busy))
+    times("kernel_us", "the account of the rank", |r, side| r.time[side])
+        .ratio("ratio", "candidate / baseline", |_, r| r.time.ratio().into())
+        .and(times("busy_us", "union of the intervals", |r, side| r.busy[side]))
         .sides("events_*", (ColumnType::Whole, ""), "accounted events", |_, r, side| {
-            r.totals[side].events.into()
+            r.events[side].into()
         })
+        .and(times("wall_us", "wall time of the window's own work", |r, side| r.wall[side]))
+        .sides(
+            "steps_*",
+            (ColumnType::Whole, ""),
+            "number of steps; 1 where the window is looked at as a whole",
+            |_, r, side| r.steps[side].into(),
+        )
 }
 
 fn collectives() -> Ranks {
@@ -64,7 +74,7 @@ fn collectives() -> Ranks {
             |r, side| r.waits[side].wait,
         ))
         .and(times("without_wait_us", "`kernel_us` − wait", |r, side| {
-            r.totals[side].time - r.waits[side].wait
+            r.time[side] - r.waits[side].wait
         }))
 }
 
@@ -94,14 +104,8 @@ fn judgement() -> Ranks {
             "notes_*",
             (ColumnType::Text, ""),
             "what was odd about the file: codes with their counts",
-            |_, r, side| codes(&r.notes[side]).into(),
+            |_, r, side| r.notes[side].as_str().into(),
         )
-}
-
-/// `TRUNCATED 1; LOST_EVENTS 3`.
-fn codes(notes: &Notes) -> String {
-    let code = |note: &Note| format!("{} {}", note.code, note.count);
-    notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
 /// `#0-#3 #6`: numbers that follow each other as a range.

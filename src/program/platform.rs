@@ -1,6 +1,7 @@
 //! [`Trace`] → whose GPU it is of, with the evidence: no single key of a trace can be trusted.
 
-use crate::trace::{Category, Trace};
+use crate::trace::{Category, TextId, Trace};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// Whose GPU a trace is of.
@@ -51,13 +52,14 @@ impl Platform {
     /// Weighs versions, device names, warp sizes, launch calls and kernel names.
     pub fn of(trace: &Trace) -> Platform {
         let mut found = Votes::default();
+        let names = Names::of(trace);
         found.read_header(trace);
-        found.read_events(trace);
-        if let Some((vendor, evidence)) = accelerator(trace) {
+        found.read_events(&names);
+        if let Some((vendor, evidence)) = accelerator(trace, &names) {
             found.evidence.push(evidence);
             return Platform { vendor, evidence: found.evidence };
         }
-        let has_gpu = trace.events().any(|event| trace.category(event).is_gpu());
+        let has_gpu = names.counts.keys().any(|(category, _)| category.is_gpu());
         let vendor = match (has_gpu, found.nvidia.cmp(&found.amd)) {
             (false, _) => Vendor::Cpu,
             (true, std::cmp::Ordering::Greater) => Vendor::Nvidia,
@@ -65,6 +67,44 @@ impl Platform {
             (true, std::cmp::Ordering::Equal) => Vendor::Unknown,
         };
         Platform { vendor, evidence: found.evidence }
+    }
+}
+
+/// How often each name stands in a trace: there are few, and each is looked at once.
+struct Names<'t> {
+    trace: &'t Trace,
+    counts: FxHashMap<(Category, TextId), u64>,
+}
+
+impl<'t> Names<'t> {
+    /// The names of runtime calls and GPU events.
+    fn of(trace: &'t Trace) -> Names<'t> {
+        let mut counts = FxHashMap::default();
+        for event in trace.events() {
+            let category = trace.category(event);
+            if category.is_gpu() || category == Category::Runtime {
+                *counts.entry((category, trace.name_id(event))).or_default() += 1;
+            }
+        }
+        Names { trace, counts }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (Category, &'t str, u64)> {
+        let named = self.counts.iter();
+        named.map(|(&(category, name), &count)| (category, self.trace.text(name), count))
+    }
+
+    /// How many events of a category have a name of CUDA, and of ROCm.
+    fn votes(&self, category: Category, vendor: fn(&str) -> Option<Vendor>) -> [u64; 2] {
+        let mut votes = [0; 2];
+        for (_, name, count) in self.all().filter(|&(other, ..)| other == category) {
+            match vendor(name) {
+                Some(Vendor::Nvidia) => votes[0] += count,
+                Some(Vendor::Amd) => votes[1] += count,
+                _ => {}
+            }
+        }
+        votes
     }
 }
 
@@ -110,19 +150,12 @@ impl Votes {
     }
 
     /// Runtime calls and kernels vote once each, by whom most of them name.
-    fn read_events(&mut self, trace: &Trace) {
-        let calls = trace.events().filter(|&event| trace.category(event) == Category::Runtime);
-        self.vote("runtime calls", calls.map(|event| of_call(trace.name(event))));
-        let kernels = trace.events().filter(|&event| trace.category(event) == Category::Kernel);
-        self.vote("kernel names", kernels.map(|event| of_kernel(trace.name(event))));
+    fn read_events(&mut self, names: &Names<'_>) {
+        self.vote("runtime calls", names.votes(Category::Runtime, of_call));
+        self.vote("kernel names", names.votes(Category::Kernel, of_kernel));
     }
 
-    fn vote(&mut self, what: &str, vendors: impl Iterator<Item = Option<Vendor>>) {
-        let (mut nvidia, mut amd) = (0_u64, 0_u64);
-        for vendor in vendors.flatten() {
-            nvidia += u64::from(vendor == Vendor::Nvidia);
-            amd += u64::from(vendor == Vendor::Amd);
-        }
+    fn vote(&mut self, what: &str, [nvidia, amd]: [u64; 2]) {
         match nvidia.cmp(&amd) {
             std::cmp::Ordering::Greater => self.add(Vendor::Nvidia, format!("{what} of CUDA")),
             std::cmp::Ordering::Less => self.add(Vendor::Amd, format!("{what} of ROCm")),
@@ -133,23 +166,19 @@ impl Votes {
 
 /// An accelerator that is neither CUDA's nor HIP's: its profiler has categories, calls or kernels of
 /// its own, some of which take no part in comparisons.
-fn accelerator(trace: &Trace) -> Option<(Vendor, String)> {
+fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
         let known = CATEGORIES.iter().find(|(mark, _)| name.contains(mark));
         known.map(|&(_, vendor)| (vendor, format!("category {category}")))
     });
     let of_name = || {
-        let named = trace.events().filter(|&event| {
-            let category = trace.category(event);
-            category.is_gpu() || category == Category::Runtime
-        });
         let mut counts = [0_u64; NAMES.len()];
         let mut all = 0_u64;
-        for event in named {
-            all += 1;
-            let at = NAMES.iter().position(|(mark, ..)| trace.name(event).starts_with(mark));
-            at.into_iter().for_each(|at| counts[at] += 1);
+        for (_, name, count) in names.all() {
+            all += count;
+            let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
+            at.into_iter().for_each(|at| counts[at] += count);
         }
         // A few such names may stand in a trace of another device.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;

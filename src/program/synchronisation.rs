@@ -1,5 +1,7 @@
 //! Whether a runtime call waits for the GPU: the one place that knows their names.
 
+use crate::tree::holds_word;
+
 /// Whether a call of the GPU runtime returns only when work on the GPU is done.
 ///
 /// ```
@@ -18,5 +20,5 @@ pub fn is_synchronisation(name: &str) -> bool {
         "cuMemcpyDtoH_v2",
     ];
     let is_runtime = ["cuda", "hip", "cu"].iter().any(|prefix| name.starts_with(prefix));
-    is_runtime && (name.contains("Synchronize") || BLOCKING_COPIES.contains(&name))
+    is_runtime && (holds_word(name, "Synchronize") || BLOCKING_COPIES.contains(&name))
 }

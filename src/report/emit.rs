@@ -71,10 +71,42 @@ impl FromStr for Emit {
     }
 }
 
-/// What is written besides the tables, and how much of it.
+/// How the tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TableFormat {
+    /// Comma-separated values, with the titles that TraceLens knows.
+    Csv,
+    /// Parquet: typed columns, dictionaries, zstd; columns are called as in Arrow.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl TableFormat {
+    /// All formats that this build writes.
+    pub const ALL: &[TableFormat] = &[
+        TableFormat::Csv,
+        #[cfg(feature = "parquet")]
+        TableFormat::Parquet,
+    ];
+}
+
+impl fmt::Display for TableFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TableFormat::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            TableFormat::Parquet => "parquet",
+        })
+    }
+}
+
+/// What is written, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
-    /// The formats; order and repetition do not matter.
+    /// How the tables are written; order and repetition do not matter.
+    pub tables: Vec<TableFormat>,
+    /// The formats besides the tables; order and repetition do not matter.
     pub emits: Vec<Emit>,
     /// Most nodes of the merged tree in `perfetto.json.gz`; a pair is one node and two slices.
     pub perfetto_slices: usize,
@@ -93,6 +125,7 @@ impl Default for ReportOptions {
             Emit::Markdown,
         ];
         let (csv_texts, unfinished) = (CsvTexts::default(), Unfinished::default());
-        ReportOptions { emits, perfetto_slices: 200_000, csv_texts, unfinished }
+        let tables = vec![TableFormat::Csv];
+        ReportOptions { tables, emits, perfetto_slices: 200_000, csv_texts, unfinished }
     }
 }

@@ -369,9 +369,9 @@ fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
 
 /// The points of difference with the most GPU events.
 fn points(analysis: &Analysis) -> String {
-    let mut all = analysis.diff().differences();
+    let (mut all, varying) = analysis.settled_differences();
     all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
-    if all.is_empty() {
+    if all.is_empty() && varying == 0 {
         return String::new();
     }
     let shown = all.len().min(ROWS);
@@ -388,6 +388,9 @@ fn points(analysis: &Analysis) -> String {
             point.calls,
             point.gpu_events,
         );
+    }
+    if varying > 0 {
+        let _ = writeln!(text, "\n{varying} more vary among the runs of a side.");
     }
     text + DETAILS_END
 }

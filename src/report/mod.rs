@@ -19,6 +19,8 @@ mod info;
 mod json;
 mod markdown;
 mod nodes;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod perfetto;
 mod read_inputs;
 mod read_uid_map;
@@ -32,15 +34,19 @@ mod xlsx;
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
-pub use emit::{Emit, ReportOptions};
+pub use emit::{Emit, ReportOptions, TableFormat};
+#[cfg(feature = "html")]
+pub use html::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
+#[cfg(feature = "parquet")]
+pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
 pub use read_inputs::read_inputs;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    CauseSummary, Change, LargeDifference, NameDifference, Part, SCHEMA_VERSION, SideNote,
-    SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences, summarise,
-    write_summary,
+    CauseSummary, Change, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,
+    SideNote, SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences,
+    summarise, write_summary,
 };
 pub(crate) use text::one_line;
 pub use text::{
@@ -60,7 +66,7 @@ use std::sync::Arc;
 /// One file of the report.
 enum ReportFile {
     /// A table.
-    Table(TableKind),
+    Table(TableKind, TableFormat),
     /// Anything else: its name, and what writes it.
     Other(&'static str, WriteFile),
 }
@@ -72,7 +78,7 @@ impl ReportFile {
     /// Name of the file in the folder.
     fn name(&self) -> String {
         match self {
-            ReportFile::Table(kind) => format!("{kind}.csv"),
+            ReportFile::Table(kind, format) => format!("{kind}.{format}"),
             ReportFile::Other(name, _) => (*name).to_owned(),
         }
     }
@@ -84,7 +90,13 @@ impl ReportFile {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            ReportFile::Table(kind) => write_csv_with(&kind.of(analysis), options.csv_texts, out),
+            ReportFile::Table(kind, TableFormat::Csv) => {
+                write_csv_with(&kind.of(analysis), options.csv_texts, out)
+            }
+            #[cfg(feature = "parquet")]
+            ReportFile::Table(kind, TableFormat::Parquet) => {
+                write_parquet(&kind.of(analysis), &Origin::of(analysis), out)
+            }
             ReportFile::Other(_, write) => write(analysis, options, out),
         }
     }
@@ -165,9 +177,15 @@ impl Report {
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
-        files.extend(TableKind::ALL.map(ReportFile::Table));
+        for &format in TableFormat::ALL.iter().filter(|format| self.options.tables.contains(format))
+        {
+            files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+        }
         files.extend(others);
-        let known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+        let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+        for &format in TableFormat::ALL {
+            known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+        }
         folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
     }
 }

@@ -1,7 +1,7 @@
 //! `uid_map.csv` of a report folder → the pairs that it lists.
 
 use super::csv::read_rows;
-use crate::diff::{Relation, UidPair};
+use crate::diff::{MergedId, Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Uid;
 use std::path::Path;
@@ -21,14 +21,14 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     if folder.is_dir() && !path.exists() {
         let message = format!("is no report: there is no {FILE} in it");
         return Err(Error::new(ErrorKind::Usage, folder, message)
-            .remedy("give two traces, or the folder of a report"));
+            .remedy("give two traces, or the folder of a report with tables as CSV"));
     }
     read_rows(&path)?
         .iter()
         .enumerate()
         .map(|(line, cells)| {
             parse(cells).ok_or_else(|| {
-                let message = format!("line {} is no uid1, uid2, relation", line + 2);
+                let message = format!("line {} is no uid1, uid2, relation, region", line + 2);
                 Error::new(ErrorKind::Malformed, &path, message).remedy("write the report again")
             })
         })
@@ -36,7 +36,8 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    let [baseline, candidate, relation] = cells else { return None };
+    // Reports of earlier versions have no regions.
+    let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),
         text => text.parse().ok().map(|uid| Some(Uid(uid))),
@@ -45,6 +46,7 @@ fn parse(cells: &[String]) -> Option<UidPair> {
         Relation::Same,
         Relation::Renamed,
         Relation::Moved,
+        Relation::Replaced,
         Relation::OnlyBaseline,
         Relation::OnlyCandidate,
     ];
@@ -52,5 +54,11 @@ fn parse(cells: &[String]) -> Option<UidPair> {
         baseline: uid(baseline)?,
         candidate: uid(candidate)?,
         relation: all.into_iter().find(|known| known.label() == relation)?,
+        region: match rest {
+            [] => None,
+            [region] if region.is_empty() => None,
+            [region] => Some(MergedId::at(region.parse().ok()?)),
+            [_, _, ..] => return None,
+        },
     })
 }

@@ -39,8 +39,7 @@ impl Staging {
         fs::create_dir_all(parent).map_err(failed)?;
         let prefix = format!(".{}.", folder.file_name().unwrap_or_default().to_string_lossy());
         remove_stale(parent, &prefix);
-        let path = create_unique(parent, &prefix).map_err(failed)?;
-        unfinished.add(&path);
+        let path = unfinished.note(|| create_unique(parent, &prefix)).map_err(failed)?;
         Ok(Staging { path, unfinished: unfinished.clone() })
     }
 

@@ -1,8 +1,12 @@
 //! Folders that are being written → nothing left of them when the process is told to end.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// More files than a report has.
+const MOST_FILES: usize = 100;
 
 /// The folders in which reports are being written, until they are moved into place. Clones stand for
 /// the same list, so that who is told to end the process can remove them from another thread.
@@ -31,13 +35,20 @@ impl Unfinished {
     /// Removes the folders. Waits for a report that is being moved into place.
     pub fn remove(&self) {
         for folder in self.lock().iter() {
-            // Another thread may be adding a file: what is there a moment later goes as well.
-            let _ = fs::remove_dir_all(folder).or_else(|_| fs::remove_dir_all(folder));
+            // Other threads may be adding files, each of which keeps the folder from going.
+            let mut attempts = 0..MOST_FILES;
+            while attempts.next().is_some() && folder.exists() {
+                let _ = fs::remove_dir_all(folder);
+            }
         }
     }
 
-    pub(super) fn add(&self, folder: &Path) {
-        self.lock().push(folder.to_path_buf());
+    /// Notes a folder that `create` makes: who removes the folders sees it as soon as it is there.
+    pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
+        let mut folders = self.lock();
+        let folder = create()?;
+        folders.push(folder.clone());
+        Ok(folder)
     }
 
     /// Forgets a folder that is gone.

@@ -1,7 +1,7 @@
 //! `categories`: kinds of work in each phase.
 
 use super::table::{ColumnType, Columns, Table};
-use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence};
+use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence, runs};
 use crate::analysis::{Analysis, CategoryRow, Tally};
 use crate::trace::Nanos;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .and(presence(tally))
         .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .and(runs(&analysis))
         .table(
             (name, "kind of work and phase, most time of both traces first"),
             analysis,

@@ -2,7 +2,7 @@
 
 use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
-use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence};
+use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::{Analysis, Efficiency, KernelRow, PythonStack, Tally};
 use crate::side::{PerSide, Side};
 use serde::Serialize;
@@ -34,6 +34,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |a, r, side| stacks(&a.stacks(&r.group.row.tally.events)[side]),
         )
         .and(efficiency::columns(|row: &Row| &row.group.efficiency))
+        .and(runs(&analysis))
         .table(
             (name, "event name, kind of work and launching op, most time of both traces first"),
             analysis,

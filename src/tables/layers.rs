@@ -1,13 +1,17 @@
 //! `layers`: layers in each phase, and what stands around them.
 
 use super::table::{Cell, ColumnType, Columns, Table};
-use super::verdicts;
+use super::{runs, verdicts};
 use crate::analysis::{Analysis, LayerRow};
 use crate::side::Presence;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    identity().and(times()).and(verdicts::columns(|row: &LayerRow| &row.judgement)).table(
+    let judged = verdicts::columns(|row: &LayerRow| &row.judgement);
+    let runs = runs::columns(&analysis, |_, row: &LayerRow, side| {
+        runs::of_judgement(&row.judgement, side)
+    });
+    identity().and(times()).and(judged).and(runs).table(
         (name, "layer and phase, and what stands before, between and behind the layers"),
         analysis,
         |analysis| Box::new(analysis.layer_rows(analysis.layer_pairs()).into_iter()),

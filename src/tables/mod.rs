@@ -18,6 +18,7 @@ mod layers;
 mod names;
 mod phases;
 mod rows;
+mod runs;
 mod same_kernels;
 mod steps;
 pub(crate) mod table;

@@ -1,7 +1,8 @@
 //! `diff_stats_names_summary`: the account, grouped by name.
 
+use super::runs;
 use super::table::{Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, NameSummary};
+use crate::analysis::{Analysis, RowGroup};
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -10,20 +11,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         "diff_sum_ms",
         ColumnType::Time,
         "of the rows' differences",
-        |_: &Analysis, g: &NameSummary| g.time.difference().into(),
+        |_: &Analysis, g: &RowGroup| g.time.difference().into(),
     );
     let distance = Column::new(
         "abs_diff_sum_ms",
         ColumnType::Time,
         "sum of the distances",
-        |_: &Analysis, g: &NameSummary| g.abs_difference.into(),
+        |_: &Analysis, g: &RowGroup| g.abs_difference.into(),
     );
     Columns::new()
-        .text("name", "name of the rows", |_: &Analysis, g: &NameSummary| g.name.as_str().into())
-        .whole("row_count", "rows", |_, g| g.row_count.into())
+        .text("name", "name of the rows", |_: &Analysis, g: &RowGroup| g.name.as_str().into())
+        .whole("row_count", "rows", |_, g| g.row_count().into())
         .sides("kernel_time_*_sum_ms", MILLIS, "over the rows", |_, g, side| g.time[side].into())
         .column(difference.unit("ms").difference())
         .column(distance.unit("ms"))
+        .and(runs::columns(&analysis, |a, g: &RowGroup, side| runs::of_rows(a, &g.rows, side)))
         .table((name, "name, largest baseline time first"), analysis, |analysis| {
             Box::new(analysis.by_name().into_iter())
         })

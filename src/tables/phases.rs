@@ -1,7 +1,7 @@
 //! `phases`: the phases that either trace has.
 
 use super::table::{ColumnType, Columns, Table};
-use super::{figures, verdicts};
+use super::{figures, runs, verdicts};
 use crate::analysis::{Analysis, PhaseRow};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .and(figures::columns(|row| &row.figures))
         .and(verdicts::columns(|row| &row.judgement))
+        .and(runs::columns(&analysis, |_, row, side| runs::of_judgement(&row.judgement, side)))
         .table((name, "phase that either trace has"), analysis, |analysis| {
             Box::new(analysis.phase_rows().into_iter())
         })

@@ -1,7 +1,7 @@
 //! `diff_stats`: the account, a row for each of its rows.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
-use super::{arguments, efficiency};
+use super::{arguments, efficiency, runs};
 use crate::analysis::{Analysis, Efficiency, Row};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
@@ -28,7 +28,8 @@ type Rows = Columns<Analysis, Position>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let done = efficiency::columns(|row: &Position| &row.efficiency);
-    identity().and(times()).and(places()).and(done).table(
+    let runs = runs::columns(&analysis, |a, r: &Position, side| runs::of_rows(a, &[r.at], side));
+    identity().and(times()).and(places()).and(done).and(runs).table(
         (name, "row of the account, in the order of the merged tree, unlinked GPU events last"),
         analysis,
         |analysis| Box::new((0..analysis.rows().len()).map(|at| Position::new(analysis, at))),

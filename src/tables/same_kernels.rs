@@ -1,7 +1,7 @@
 //! `same_kernels`: kernels that both sides run under paired ops, and all other events in one row.
 
 use super::table::{ColumnType, Columns, Table};
-use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence};
+use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .and(presence(tally))
         .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .and(runs(&analysis))
         .table(
             (name, "op, kernel and shapes, most time of both traces first; the others last"),
             analysis,

@@ -1,5 +1,6 @@
 //! The columns of tables whose rows are groups of events, which they share.
 
+use super::runs;
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, Tally};
 
@@ -31,6 +32,13 @@ where
     let judgements = analysis.judge_tallies(&tallies);
     let pairs = groups.into_iter().zip(judgements);
     Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
+}
+
+/// Runs, median and spread of each side.
+pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<T>> {
+    runs::columns(analysis, |_, row: &Judged<T>, side| {
+        runs::of_judgement(row.judgement.as_ref()?, side)
+    })
 }
 
 /// Counts and totals of each side.

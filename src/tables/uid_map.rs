@@ -19,8 +19,14 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .column(uid2.side(Side::Candidate))
         .word(
             "relation",
-            "`same`, `renamed`, `moved`, `trace1_only`, `trace2_only`",
+            "`same`, `renamed`, `moved`, `replaced`, `trace1_only`, `trace2_only`",
             |_, pair| pair.relation.label().into(),
+        )
+        .whole(
+            "region",
+            "node in the merged tree of the region that the event is part of, or was replaced by: all \
+             members of one region have one number",
+            |_, pair| pair.region.map(|id| id.index()).into(),
         )
         .table(
             (name, "event of the two trees: those of the baseline by uid, then those of the candidate alone"),

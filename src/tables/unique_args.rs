@@ -1,20 +1,20 @@
 //! `diff_stats_unique_args_summary`: the account, grouped by name and arguments.
 
 use super::table::{ColumnType, Columns, Table};
-use super::{arguments, efficiency};
-use crate::analysis::{Analysis, Efficiency, UniqueArgsSummary};
+use super::{arguments, efficiency, runs};
+use crate::analysis::{Analysis, Efficiency, RowGroup};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
 /// A group of rows, and what was done in it.
 struct Group {
-    group: UniqueArgsSummary,
+    group: RowGroup,
     efficiency: PerSide<Efficiency>,
 }
 
 impl Group {
-    fn new(analysis: &Analysis, group: UniqueArgsSummary) -> Group {
+    fn new(analysis: &Analysis, group: RowGroup) -> Group {
         let events = |side: Side| {
             let rows = group.rows.iter().map(|&at| &analysis.rows()[at]);
             rows.flat_map(move |row| &row.events[side])
@@ -26,16 +26,15 @@ impl Group {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
-        .text("name", "name of the rows", |_: &Analysis, g: &Group| {
-            g.group.sums.name.as_str().into()
-        })
+        .text("name", "name of the rows", |_: &Analysis, g: &Group| g.group.name.as_str().into())
         .and(arguments::columns(|a: &Analysis, g: &Group, argument, side| {
-            a.argument_text(&a.rows()[g.group.first_row], argument, side).into()
+            a.argument_text(&a.rows()[g.group.rows[0]], argument, side).into()
         }))
-        .whole("row_count", "rows", |_, g| g.group.sums.row_count.into())
+        .whole("row_count", "rows", |_, g| g.group.row_count().into())
         .and(times())
-        .whole("first_row_id", "`row_id` of the first one", |_, g| g.group.first_row.into())
+        .whole("first_row_id", "`row_id` of the first one", |_, g| g.group.rows[0].into())
         .and(efficiency::columns(|group: &Group| &group.efficiency))
+        .and(runs::columns(&analysis, |a, g: &Group, side| runs::of_rows(a, &g.group.rows, side)))
         .table(
             (name, "name and arguments of both sides, largest baseline time first"),
             analysis,
@@ -47,31 +46,31 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn times() -> Columns<Analysis, Group> {
-    let mean = |group: &Group, time: Nanos| time.as_micros() / group.group.sums.row_count as f64;
+    let mean = |group: &Group, time: Nanos| time.as_micros() / group.group.row_count() as f64;
     Columns::new()
         .sides(
             "kernel_time_*_sum",
             (ColumnType::Time, "µs"),
             "over the rows",
-            |_: &Analysis, g: &Group, side| g.group.sums.time[side].into(),
+            |_: &Analysis, g: &Group, side| g.group.time[side].into(),
         )
         .sides(
             "kernel_time_*_mean",
             (ColumnType::Decimal(3), "µs"),
             "over the rows",
-            move |_, g, side| mean(g, g.group.sums.time[side]).into(),
+            move |_, g, side| mean(g, g.group.time[side]).into(),
         )
         .micros_difference("diff_sum", "of the rows' differences", |_, g| {
-            g.group.sums.time.difference().into()
+            g.group.time.difference().into()
         })
         .decimal("diff_mean", (3, "µs"), "of the rows' differences", move |_, g| {
-            mean(g, g.group.sums.time.difference()).into()
+            mean(g, g.group.time.difference()).into()
         })
         .micros(
             "abs_diff_sum",
             "sum of the distances: larger than the distance of the sums where some rows gain and \
              others lose",
-            |_, g| g.group.sums.abs_difference.into(),
+            |_, g| g.group.abs_difference.into(),
         )
-        .ratio("ratio", "of the sums", |_, g| g.group.sums.ratio().into())
+        .ratio("ratio", "of the sums", |_, g| g.group.ratio().into())
 }

@@ -120,4 +120,10 @@ fn place() -> Columns<Analysis, Site> {
         .text("lowest_common_ancestor_name", "that of the first row", |a, s| {
             a.lowest_common_name(&a.rows()[s.first_row()]).into()
         })
+        .sides(
+            "spread_us_*",
+            (ColumnType::Decimal(3), "µs"),
+            "the largest difference between two repeats; empty without",
+            |_, s, side| of_steps(&s.judgement, side, s.judgement.spread_us).into(),
+        )
 }

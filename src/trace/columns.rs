@@ -178,6 +178,7 @@ pub struct Trace {
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
     pub(crate) unpacked_bytes: u64,
+    pub(crate) content_hash: u128,
 }
 
 impl Trace {
@@ -401,5 +402,11 @@ impl Trace {
     /// Size of the JSON text after unpacking, in bytes.
     pub fn unpacked_bytes(&self) -> u64 {
         self.unpacked_bytes
+    }
+
+    /// XXH3 (128 bits) of the file that it was read from, packed as it is: files of the same bytes have
+    /// the same.
+    pub fn content_hash(&self) -> u128 {
+        self.content_hash
     }
 }

@@ -49,6 +49,7 @@ impl Trace {
             total_events: self.total_events,
             left_out: self.left_out.clone(),
             unpacked_bytes: self.unpacked_bytes,
+            content_hash: self.content_hash,
         }
     }
 }

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { file, launch, open } from "./page.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const REPORTS = ["model", "hostile", "example", "cpu", "timesformer", "compiled"];
+const REPORTS = ["model", "hostile", "example", "cpu", "regions", "timesformer", "compiled"];
 
 let browser;
 before(async () => { browser = await launch(); });

@@ -11,7 +11,7 @@ const sum = (list) => list.reduce((total, value) => total + value, 0);
 const near = (a, b, by = 0.002) => assert.ok(Math.abs(a - b) <= by, `${a} is not near ${b}`);
 const names = async (page) => (await rowsOf(page)).map((row) => row.name);
 
-for (const report of ["model", "hostile", "example", "cpu"]) {
+for (const report of ["model", "hostile", "example"]) {
   test(`${report}: it loads without an error and asks the network for nothing`, async () => {
     const page = await open(browser, report);
     await page.waitForSelector("#rows tbody tr");

@@ -6,7 +6,7 @@ mod tally;
 
 pub(super) use rows::assign as assign_rows;
 pub use rows::{Row, RowKind};
-pub use summaries::{Lowering, LoweringSide, NameSummary, UniqueArgsSummary};
+pub use summaries::{Lowering, LoweringSide, RowGroup};
 pub use tally::Tally;
 
 use crate::diff::TraceDiff;

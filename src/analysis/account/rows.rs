@@ -7,6 +7,7 @@
 //! only renamed ops                             the outermost pair, named `a | b`
 //! no op                                        the launch
 //! captured ops, the other side has no capture  the graph launch
+//! a compiled region, or what it replaced       the region, with the time of both sides
 //! no launch in the trace                       its kernel's name
 //! ```
 
@@ -28,6 +29,8 @@ pub enum RowKind {
     OneSidedOp,
     /// A launch with no op above.
     Launch,
+    /// A compiled region or graph launch of one side, with all that it replaced on the other.
+    Replaced,
     /// GPU events of one name whose launch is not in the trace.
     Unlinked,
 }
@@ -37,7 +40,8 @@ pub enum RowKind {
 pub struct Row {
     /// What the row stands for.
     pub kind: RowKind,
-    /// The op or launch on each side; `None` for unlinked GPU events and on the side without one.
+    /// The op or launch on each side; `None` for unlinked GPU events and on the side without one, as
+    /// on the side of what a region replaced.
     pub calls: PerSide<Option<CallId>>,
     /// The accounted events, by start.
     pub events: PerSide<Vec<CallId>>,
@@ -110,6 +114,9 @@ fn key<'t>(diff: &'t TraceDiff, side: Side, call: CallId) -> RowKey<'t> {
         return RowKey::Unlinked(tree.name(call));
     }
     let node = |call| diff.merged().of(side, call);
+    if let Some(region) = diff.region_of(side, call) {
+        return RowKey::Call(RowKind::Replaced, diff.region_node(&diff.regions()[region]));
+    }
     if let Some(op) = diff.lowest_common_op(side, call) {
         return RowKey::Call(RowKind::CommonOp, node(op));
     }
@@ -126,16 +133,21 @@ fn key<'t>(diff: &'t TraceDiff, side: Side, call: CallId) -> RowKey<'t> {
 }
 
 fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row {
-    let (kind, calls, from) = match key {
+    let (kind, calls, (side, from)) = match key {
+        RowKey::Call(RowKind::Replaced, id) => {
+            let calls = PerSide::from_fn(|side| diff.merged().node(id).call(side));
+            let own = Side::BOTH.iter().find_map(|&side| Some((side, calls[side]?)));
+            (RowKind::Replaced, calls, own.unwrap_or((side, call)))
+        }
         RowKey::Call(kind, id) => {
             let node = diff.merged().node(id);
             let calls = PerSide::from_fn(|side| node.call(side));
-            (kind, calls, calls[side].unwrap_or(call))
+            (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
             // Not the event itself: its row holds the other events of its name as well.
             let root = diff.tree(side).parent(call).unwrap_or(call);
-            (RowKind::Unlinked, PerSide::default(), root)
+            (RowKind::Unlinked, PerSide::default(), (side, root))
         }
     };
     Row {
@@ -151,6 +163,7 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
 }
 
 fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
+    let replaced = replaced(diff, row);
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let span = |call: CallId| {
@@ -165,11 +178,20 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
             }
             Measure::HostSelfTime => row.time[side],
         };
-        if let Some(call) = row.calls[side] {
-            row.host_time[side] = tree.duration(call);
-            row.host_self_time[side] = tree.self_time(call);
-        }
+        let calls: &[CallId] = match &row.calls[side] {
+            Some(call) => std::slice::from_ref(call),
+            None => replaced,
+        };
+        row.host_time[side] = calls.iter().map(|&call| tree.duration(call)).sum();
+        row.host_self_time[side] = calls.iter().map(|&call| tree.self_time(call)).sum();
     }
+}
+
+/// What the region of a row replaced; nothing for other rows.
+fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
+    let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
+    let region = own.filter(|_| row.kind == RowKind::Replaced);
+    region.map_or(&[], |region| &diff.regions()[region].replaced)
 }
 
 /// Puts rows in the order of the merged tree; unlinked ones last, by name.

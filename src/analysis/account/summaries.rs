@@ -7,35 +7,29 @@ use crate::trace::{Argument, Nanos};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All rows of one name.
+/// Rows that are looked at together: of one name, or of one name and arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NameSummary {
-    /// Name of the rows.
+pub struct RowGroup {
+    /// Their name.
     pub name: String,
-    /// Number of rows.
-    pub row_count: u64,
+    /// Their positions, the first first.
+    pub rows: Vec<usize>,
     /// Sum of their times.
     pub time: PerSide<Nanos>,
     /// Sum of the distances between the two sides of each row.
     pub abs_difference: Nanos,
 }
 
-impl NameSummary {
+impl RowGroup {
+    /// Number of its rows.
+    pub fn row_count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
     /// Candidate / baseline of the sums; `None` where one of them is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
-}
-
-/// All rows of one name and one set of arguments.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UniqueArgsSummary {
-    /// The first row of the group; all have its name and arguments.
-    pub first_row: usize,
-    /// Positions of all its rows.
-    pub rows: Vec<usize>,
-    /// The sums of the group.
-    pub sums: NameSummary,
 }
 
 /// What the instances of one lowest common op became.
@@ -60,35 +54,27 @@ pub struct LoweringSide {
 
 impl Analysis {
     /// Rows grouped by name: largest baseline time first, then candidate time, then name.
-    pub fn by_name(&self) -> Vec<NameSummary> {
-        let mut groups: BTreeMap<String, NameSummary> = BTreeMap::new();
-        for row in self.rows() {
+    pub fn by_name(&self) -> Vec<RowGroup> {
+        let mut groups: BTreeMap<String, RowGroup> = BTreeMap::new();
+        for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
-            add(groups.entry(name.clone()).or_insert_with(|| empty(name)), row);
+            add(groups.entry(name.clone()).or_insert_with(|| empty(name)), at, row);
         }
-        let mut groups: Vec<NameSummary> = groups.into_values().collect();
+        let mut groups: Vec<RowGroup> = groups.into_values().collect();
         groups.sort_by_key(order);
         groups
     }
 
     /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
-    pub fn by_unique_args(&self) -> Vec<UniqueArgsSummary> {
-        let mut groups: BTreeMap<(String, [[&str; 2]; 4]), UniqueArgsSummary> = BTreeMap::new();
+    pub fn by_unique_args(&self) -> Vec<RowGroup> {
+        let mut groups: BTreeMap<(String, [[&str; 2]; 4]), RowGroup> = BTreeMap::new();
         for (at, row) in self.rows().iter().enumerate() {
             let name = self.row_name(row);
             let key = (name.clone(), self.argument_texts(row));
-            let group = groups.entry(key).or_insert_with(|| UniqueArgsSummary {
-                first_row: at,
-                rows: vec![],
-                sums: empty(name),
-            });
-            group.rows.push(at);
-            add(&mut group.sums, row);
+            add(groups.entry(key).or_insert_with(|| empty(name)), at, row);
         }
-        let mut groups: Vec<UniqueArgsSummary> = groups.into_values().collect();
-        groups.sort_by(|a, b| {
-            order(&a.sums).cmp(&order(&b.sums)).then(a.first_row.cmp(&b.first_row))
-        });
+        let mut groups: Vec<RowGroup> = groups.into_values().collect();
+        groups.sort_by(|a, b| order(a).cmp(&order(b)).then(a.rows[0].cmp(&b.rows[0])));
         groups
     }
 
@@ -138,18 +124,18 @@ fn add_named(names: &mut BTreeMap<String, (u64, Nanos)>, name: &str, count: u64,
     entry.1 += time;
 }
 
-fn empty(name: String) -> NameSummary {
-    NameSummary { name, row_count: 0, time: PerSide::default(), abs_difference: Nanos::ZERO }
+fn empty(name: String) -> RowGroup {
+    RowGroup { name, rows: vec![], time: PerSide::default(), abs_difference: Nanos::ZERO }
 }
 
-fn add(sums: &mut NameSummary, row: &Row) {
-    sums.row_count += 1;
+fn add(sums: &mut RowGroup, at: usize, row: &Row) {
+    sums.rows.push(at);
     sums.time.baseline += row.time.baseline;
     sums.time.candidate += row.time.candidate;
     sums.abs_difference += row.difference().abs();
 }
 
-fn order(sums: &NameSummary) -> impl Ord + use<> {
+fn order(sums: &RowGroup) -> impl Ord + use<> {
     use std::cmp::Reverse;
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), sums.name.clone())
 }

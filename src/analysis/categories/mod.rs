@@ -115,7 +115,15 @@ impl Categories {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(path, "read the category rules", error))?;
-        let user = Rules::parse(&text).map_err(|message| {
+        Categories::parse(&text, path)
+    }
+
+    /// The built-in rules with those of a TOML text before them; `path` stands for it in messages.
+    ///
+    /// # Errors
+    /// If it is no TOML, or holds something that is no rule.
+    pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
+        let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
                 "write [[category]] tables with name, strength, ops, modules, kernels, fused",
             )
@@ -137,6 +145,18 @@ impl Categories {
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
         let rule = self.rules.categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
+    }
+
+    /// Whether an op of this name does work, and whether that is work of its own that serves no other
+    /// op; `None` for views, allocations and names that say nothing.
+    pub(super) fn work_of(&self, op: &str) -> Option<bool> {
+        if names::is_autograd_node(op) {
+            return None;
+        }
+        let of_kernel = || names::find(&self.rules, names::Role::Generated, op);
+        let category = names::find(&self.rules, names::Role::Op, op).or_else(of_kernel)?;
+        let strength = self.rules.strength(category);
+        (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
     /// Names of the categories whose work one op of this category may do.

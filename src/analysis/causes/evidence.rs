@@ -36,6 +36,13 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
 fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason {
     let is_slower = scale.difference(part.time) > 0;
     let arguments = &part.key.arguments;
+    if part.key.kind == PartKind::Region {
+        return if part.region_side() == Side::Candidate {
+            Reason::Compiled
+        } else {
+            Reason::Uncompiled
+        };
+    }
     let count = part.kernel_count();
     if count.baseline == 0 || count.candidate == 0 {
         return if count.baseline == 0 { Reason::New } else { Reason::Gone };
@@ -67,6 +74,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
     let millis = |time: Nanos| time.as_millis();
     let what = if is_host(analysis) { "ops" } else { "kernels" };
     let counts = match count.baseline == count.candidate {
+        _ if part.key.kind == PartKind::Region => regions(part, what),
         true => format!("{} {what}", count.baseline),
         false => format!("{} → {} {what}", count.baseline, count.candidate),
     };
@@ -82,9 +90,25 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         };
     let ops = match part.key.kind {
         PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
-        PartKind::Common | PartKind::Unlinked => String::new(),
+        PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
     times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+}
+
+/// `214 ops with 611 kernels → 1 region with 96 kernels`.
+fn regions(part: &BusyPart<'_>, what: &str) -> String {
+    let counts = part.kernel_count();
+    let told = |side: Side| {
+        let calls = part.facing[side];
+        let kind = match (side == part.region_side(), calls) {
+            (true, 1) => "region",
+            (true, _) => "regions",
+            (false, 1) => "call",
+            (false, _) => "calls",
+        };
+        format!("{calls} {kind} with {} {what}", counts[side])
+    };
+    format!("{} → {}", told(Side::Baseline), told(Side::Candidate))
 }
 
 /// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →

@@ -29,6 +29,8 @@ pub(super) enum PartKind {
     Common,
     /// Below one, at calls that only one side has.
     Below,
+    /// At a compiled region, with what it replaced.
+    Region,
     /// Nowhere: the launch is not in the trace.
     Unlinked,
 }
@@ -47,6 +49,8 @@ pub(super) struct BusyPart<'a> {
     /// Number of rows with work.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
+    /// Calls of each side that stand for each other in regions: the region, and what it replaced.
+    pub(super) facing: PerSide<u64>,
     /// The calls that launched it, where only one side has them.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
     /// What its events had to do.
@@ -65,6 +69,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             time: PerSide::default(),
             count: PerSide::default(),
             kernels: PerSide::default(),
+            facing: PerSide::default(),
             ops: PerSide::default(),
             efficiency: PerSide::default(),
         });
@@ -90,6 +95,7 @@ impl<'a> BusyPart<'a> {
             kernel.0 += 1;
             kernel.1 += analysis.time_of(side, event);
         }
+        self.facing[side] += analysis.calls_of_region(row, side);
         if let Some(call) = row.calls[side] {
             *self.ops[side].entry(tree.name(call)).or_default() += 1;
         }
@@ -103,6 +109,12 @@ impl<'a> BusyPart<'a> {
     /// Number of its events.
     pub(super) fn kernel_count(&self) -> PerSide<u64> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
+    }
+
+    /// The side of the regions, of a part that is made of them.
+    pub(super) fn region_side(&self) -> Side {
+        let is_region = |side: &Side| !self.ops[*side].is_empty();
+        Side::BOTH.into_iter().find(is_region).unwrap_or(Side::Candidate)
     }
 
     /// Whether both sides ran the same kernels equally often.
@@ -127,17 +139,17 @@ fn key(analysis: &Analysis, row: &Row) -> (Option<MergedId>, PartKey) {
     let own = own.map(|(side, call)| merged.of(side, call));
     let kind = part_kind(analysis, row);
     let node = match kind {
-        PartKind::Common => own,
+        PartKind::Common | PartKind::Region => own,
         PartKind::Below => own.and_then(|own| analysis.common_above(own)).or(own),
         PartKind::Unlinked => None,
     };
     let name = match (kind, node) {
-        (PartKind::Common, _) | (_, None) => analysis.row_name(row),
+        (PartKind::Common | PartKind::Region, _) | (_, None) => analysis.row_name(row),
         (PartKind::Below | PartKind::Unlinked, Some(node)) => analysis.plain_node_name(node),
     };
     let arguments = match kind {
         PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row.calls[side])),
-        PartKind::Below | PartKind::Unlinked => PerSide::default(),
+        PartKind::Below | PartKind::Region | PartKind::Unlinked => PerSide::default(),
     };
     let module = node.map_or_else(String::new, |node| analysis.module_class(node));
     (node, PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind })
@@ -146,6 +158,7 @@ fn key(analysis: &Analysis, row: &Row) -> (Option<MergedId>, PartKey) {
 fn part_kind(analysis: &Analysis, row: &Row) -> PartKind {
     match row.kind {
         RowKind::CommonOp => PartKind::Common,
+        RowKind::Replaced => PartKind::Region,
         RowKind::Unlinked => PartKind::Unlinked,
         RowKind::Launch if is_common(analysis, row) => PartKind::Common,
         RowKind::Launch | RowKind::OneSidedOp | RowKind::RenamedOp => PartKind::Below,

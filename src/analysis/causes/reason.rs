@@ -17,6 +17,10 @@ pub enum Reason {
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
+    /// The candidate runs a compiled region or graph in the place of several calls.
+    Compiled,
+    /// The baseline does.
+    Uncompiled,
     /// The op has other shapes or types.
     MoreWork,
     /// Only the candidate does it.
@@ -41,13 +45,15 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order of the documentation.
-    pub const ALL: [Reason; 16] = [
+    pub const ALL: [Reason; 18] = [
         Reason::KernelSlower,
         Reason::KernelFaster,
         Reason::Clock,
         Reason::KernelSwapped,
         Reason::MoreKernels,
         Reason::FewerKernels,
+        Reason::Compiled,
+        Reason::Uncompiled,
         Reason::MoreWork,
         Reason::New,
         Reason::Gone,
@@ -69,6 +75,8 @@ impl Reason {
             Reason::KernelSwapped => "kernel_swapped",
             Reason::MoreKernels => "more_kernels",
             Reason::FewerKernels => "fewer_kernels",
+            Reason::Compiled => "compiled",
+            Reason::Uncompiled => "uncompiled",
             Reason::MoreWork => "more_work",
             Reason::New => "new",
             Reason::Gone => "gone",

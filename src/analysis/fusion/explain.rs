@@ -9,16 +9,19 @@
 //! - its kind of work: the short side's kind *replaces* those of the long side, all of them being
 //!   there (`attention` ← `gemm`, `softmax`, `gemm`); `replaces` in the category rules, or
 //! - its shapes: one op of the same name takes inputs that are shared or add up
-//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`).
+//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`), or
+//! - its place: one op with one kernel stands where the others stood, and its inputs are what those
+//!   took from outside.
 //!
 //! Ops of copies need no explanation: not to copy is what fusing is for.
 
 use super::KernelChange;
+use super::pieces::Pieces;
 use crate::analysis::Analysis;
 use crate::analysis::categories::kernel_name;
+use crate::diff::is_fused;
 use crate::program::Words;
 use crate::side::{PerSide, Side};
-use crate::trace::Category;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;
 
@@ -31,36 +34,63 @@ pub enum FusionEvidence {
     Kinds,
     /// One op whose inputs are those of several ops of its name put together.
     Shapes,
+    /// One op with one kernel where the others stood, on the inputs that they took from outside.
+    Place,
 }
 
 impl FusionEvidence {
-    /// As tables write it: `names`, `kinds`, `shapes`.
+    /// As tables write it: `names`, `kinds`, `shapes`, `place`.
     pub fn label(self) -> &'static str {
         match self {
             FusionEvidence::Names => "names",
             FusionEvidence::Kinds => "kinds",
             FusionEvidence::Shapes => "shapes",
+            FusionEvidence::Place => "place",
         }
     }
 }
 
 /// What launches: an op, or a GPU event without one.
 #[derive(Clone)]
-struct Leaf<'a> {
+pub(super) struct Leaf<'a> {
+    /// Its kernels.
+    pub(super) kernels: Vec<CallId>,
     /// Words of the op without its namespace; of the kernel where there is no op.
-    op: Words,
+    pub(super) op: Words,
     /// Words of the op and of its kernels.
-    all: Words,
+    pub(super) all: Words,
     /// Number of elements of each input; `None` where not recorded.
     inputs: Option<Vec<i64>>,
+    /// The shape of each input.
+    shapes: Option<Vec<Vec<i64>>>,
+    /// Whether a compiler named the op or a kernel after what it made it of.
+    pub(super) is_generated: bool,
     kind: &'a str,
     /// Whether it is work of its own that serves no other op.
     is_specific: bool,
     replaces: Vec<&'a str>,
 }
 
+impl Leaf<'_> {
+    /// Whether both take inputs of the same sizes; where one side did not record them, that is open.
+    pub(super) fn shapes_agree(&self, other: &Leaf<'_>) -> bool {
+        match (&self.inputs, &other.inputs) {
+            // An output that is given to a product is an input more.
+            (Some(mine), Some(theirs)) => {
+                let tensors = |inputs: &[i64]| -> Vec<i64> {
+                    inputs.iter().copied().filter(|&size| size > 0).take(3).collect()
+                };
+                let (mine, theirs) = (tensors(mine), tensors(theirs));
+                mine.starts_with(&theirs) || theirs.starts_with(&mine)
+            }
+            (None, _) | (_, None) => true,
+        }
+    }
+}
+
 /// What the change of the kernel count at a node is.
-pub(super) fn change(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
+pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
+    let analysis = pieces.analysis;
     let counts = kernels.as_ref().map(Vec::len);
     let short = match counts.baseline < counts.candidate {
         true => Side::Baseline,
@@ -81,7 +111,7 @@ pub(super) fn change(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> Ker
 }
 
 /// One leaf for each op call, or for each event without an op.
-fn leaves<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
+pub(super) fn leaves<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
     let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
     for &kernel in kernels {
         groups.entry(analysis.op_of(side, kernel).unwrap_or(kernel)).or_default().push(kernel);
@@ -102,35 +132,57 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
         | CallKind::Runtime => &stems[0],
     };
     let category = analysis.category(side, kernels[0]).id;
+    let shapes = shapes(analysis, side, call);
+    let is_generated =
+        is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
     Leaf {
+        kernels: kernels.to_vec(),
+        is_generated,
         op: Words::of(op),
         all: Words::of(&format!("{op} {}", stems.join(" "))),
-        inputs: inputs(analysis, side, call),
+        inputs: shapes.as_ref().map(|shapes| shapes.iter().map(|dims| elements(dims)).collect()),
+        shapes,
         kind: analysis.options().categories.name(category),
         is_specific: analysis.options().categories.is_specific(category),
         replaces: analysis.options().categories.replaced_by(category),
     }
 }
 
-/// Number of elements of each input of an op.
-fn inputs(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<i64>> {
+/// Shape of each input of an op, those of a list of tensors one by one.
+fn shapes(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<Vec<i64>>> {
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Input {
+        Tensor(Vec<i64>),
+        List(Vec<Vec<i64>>),
+    }
     let tree = analysis.tree(side);
     let dims = tree.trace().text(tree.arguments(call)?.dims);
-    let dims: Vec<Vec<i64>> = serde_json::from_str(dims).ok()?;
-    let elements = |dims: &Vec<i64>| match dims[..] {
+    let inputs: Vec<Input> = serde_json::from_str(dims).ok()?;
+    let shapes = inputs.into_iter().flat_map(|input| match input {
+        Input::Tensor(dims) => vec![dims],
+        Input::List(list) => list,
+    });
+    Some(shapes.collect())
+}
+
+/// Number of elements of an input; 0 where it is no tensor.
+fn elements(dims: &[i64]) -> i64 {
+    match dims {
         [] => 0,
         [..] => dims.iter().fold(1, |product: i64, &dim| product.saturating_mul(dim)),
-    };
-    Some(dims.iter().map(elements).collect())
+    }
 }
 
 fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
-    let moves = |leaf: &&Leaf<'_>| leaf.kind == "copy";
+    let by_name = |short: &Leaf<'_>, long: &Leaf<'_>| short.all.contain_all(&long.op);
+    let is_named = |leaf: &Leaf<'_>| short.iter().any(|short| by_name(short, leaf));
+    // What a copy serves is fused with it, unless a name says more.
+    let moves = |leaf: &&Leaf<'_>| leaf.kind == "copy" && !is_named(leaf);
     let to_explain: Vec<&Leaf<'_>> = long.iter().filter(|leaf| !moves(leaf)).collect();
     if to_explain.is_empty() || to_explain.len() <= short.len() {
-        return None;
+        return takes_place(short, long).then_some(FusionEvidence::Place);
     }
-    let by_name = |short: &Leaf<'_>, long: &Leaf<'_>| short.all.contain_all(&long.op);
     let all_named = to_explain.iter().all(|long| short.iter().any(|short| by_name(short, long)))
         && short.iter().all(|short| to_explain.iter().any(|long| by_name(short, long)))
         && to_explain.iter().all(|leaf| runs_no_more_often(leaf, &to_explain, short));
@@ -140,7 +192,29 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     if all_named {
         return Some(FusionEvidence::Names);
     }
-    short.iter().all(|short| replaces(short, &to_explain)).then_some(FusionEvidence::Kinds)
+    if short.iter().all(|short| replaces(short, &to_explain)) {
+        return Some(FusionEvidence::Kinds);
+    }
+    takes_place(short, long).then_some(FusionEvidence::Place)
+}
+
+/// Whether one op with one kernel stands where several stood, and takes what they took from outside:
+/// each of its inputs is an input of one of them, the first input of the first one is among them, and
+/// no op of its name is among those that are gone.
+fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
+    let [short] = short else { return false };
+    let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
+    let is_taken = |shape: &&Vec<i64>| {
+        long.iter().any(|leaf| leaf.shapes.as_ref().is_some_and(|shapes| shapes.contains(*shape)))
+    };
+    let tensors: Vec<&Vec<i64>> = inputs.iter().filter(|shape| !shape.is_empty()).collect();
+    let begins = first.shapes.as_ref().and_then(|shapes| shapes.first());
+    short.kernels.len() == 1
+        && long.len() > 1
+        && !tensors.is_empty()
+        && tensors.iter().all(is_taken)
+        && begins.is_some_and(|begins| tensors.contains(&begins))
+        && long.iter().all(|leaf| leaf.op != short.op)
 }
 
 /// Whether the long side has no more calls of an op than the short one, where that has it too: an op
@@ -153,7 +227,7 @@ fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -
 
 /// Whether the long side runs one op several times on inputs that the short side takes at once: each
 /// input is the same for all, or that of the short side is the sum of the others.
-fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
+pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
     let parts: Option<Vec<&Vec<i64>>> = long
@@ -175,66 +249,4 @@ fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);
     !short.replaces.is_empty() && long.iter().all(is_part) && short.replaces.iter().all(has)
-}
-
-/// Kernels that only one side has below a node → the pair of ops next to them that does their work
-/// on the other side, with the kernels of both: `addmm, gelu` ← one `addmm` whose kernel says gelu.
-pub(super) fn absorbed(
-    analysis: &Analysis,
-    side: Side,
-    kernels: &[CallId],
-) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
-    let neighbour = neighbour(analysis, side, kernels)?;
-    let row = analysis.row_of(side, neighbour)?;
-    let mut of_row = PerSide::from_fn(|side| -> Vec<CallId> {
-        let events = row.events[side].iter().copied();
-        events.filter(|&event| is_kernel(analysis, side, event)).collect()
-    });
-    if of_row.as_ref().map(Vec::is_empty) != PerSide::new(false, false) {
-        return None;
-    }
-    let (here, there) = (
-        leaves(analysis, side, &of_row[side]),
-        leaves(analysis, side.other(), &of_row[side.other()]),
-    );
-    let absorbed = leaves(analysis, side, kernels);
-    let evidence = match absorbed.iter().all(|leaf| only_there(&leaf.op, &here, &there)) {
-        true => FusionEvidence::Names,
-        false if put_together(&there, &[here, absorbed].concat()) => FusionEvidence::Shapes,
-        false => return None,
-    };
-    of_row[side].extend(kernels);
-    of_row[side].sort_unstable();
-    Some((of_row, KernelChange::FusedIn(side.other(), evidence)))
-}
-
-/// Whether the names of the partner say this op, and those on this side do not.
-fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
-    let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
-    said(there) && !said(here)
-}
-
-/// The kernel launched right before these, or right after them, on the same thread.
-fn neighbour(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Option<CallId> {
-    let tree = analysis.tree(side);
-    let (first, last) = (*kernels.first()?, *kernels.last()?);
-    let thread = tree.ancestors(first).last()?;
-    let is_kernel =
-        |&call: &CallId| tree.kind(call) == CallKind::Gpu && is_kernel(analysis, side, call);
-    let is_pair = |&call: &CallId| {
-        let row = analysis.row_of(side, call);
-        row.is_some_and(|row| row.calls.baseline.is_some() && row.calls.candidate.is_some())
-    };
-    let before = (thread.0..first.0).rev().map(CallId).find(is_kernel);
-    let end = thread.0 + tree.size(thread) as u32;
-    let after = || (last.0 + 1..end).map(CallId).find(is_kernel);
-    before.filter(is_pair).or_else(|| after().filter(is_pair))
-}
-
-/// Whether an event is a kernel and neither copies nor sets memory.
-pub(super) fn is_kernel(analysis: &Analysis, side: Side, event: CallId) -> bool {
-    let tree = analysis.tree(side);
-    let kind = tree.event(event).map(|event| tree.trace().category(event));
-    kind == Some(Category::Kernel)
-        && !matches!(analysis.category_name(side, event), "memcpy" | "memset")
 }

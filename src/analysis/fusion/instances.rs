@@ -1,7 +1,7 @@
 //! Rows of the account → [`Instance`]s: the kernels of both sides at each lowest common node.
 
-use super::KernelChange;
-use super::explain::{self, is_kernel};
+use super::pieces::Pieces;
+use super::{ENOUGH, KernelChange, absorbed, explain, regions};
 use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
@@ -18,6 +18,16 @@ pub(super) struct Instance {
     /// In the order of their launches.
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
+    /// How many instances must agree before the change is believed.
+    pub(super) enough: usize,
+}
+
+/// A run of kernels that only one side has below a node.
+#[derive(Debug)]
+pub(super) struct OneSided {
+    pub(super) node: MergedId,
+    pub(super) side: Side,
+    pub(super) kernels: Vec<CallId>,
 }
 
 impl Instance {
@@ -27,36 +37,39 @@ impl Instance {
 }
 
 /// All instances, in the order of the merged tree.
-pub(super) fn find(analysis: &Analysis) -> Vec<Instance> {
+pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
+    let analysis = pieces.analysis;
     let mut paths = Paths { analysis, known: BTreeMap::new() };
-    kernels_of_nodes(analysis)
-        .into_iter()
-        .filter_map(|((node, _), kernels)| {
-            let (kernels, change) = judge(analysis, kernels)?;
-            let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
-            Some(Instance { node, path: paths.of(node), ops, kernels, change })
-        })
-        .filter(|instance| {
-            // Below a bare thread all sorts of work meet: a mere count says nothing there.
-            instance.change != KernelChange::Count || !is_thread(analysis, instance.node)
-        })
-        .collect()
-}
-
-/// What the kernels of both sides at a node are to each other, with those that explain them.
-fn judge(
-    analysis: &Analysis,
-    kernels: PerSide<Vec<CallId>>,
-) -> Option<(PerSide<Vec<CallId>>, KernelChange)> {
-    match (kernels.baseline.as_slice(), kernels.candidate.as_slice()) {
-        ([], []) => None,
-        ([], only) => explain::absorbed(analysis, Side::Candidate, only),
-        (only, []) => explain::absorbed(analysis, Side::Baseline, only),
-        (_, _) => {
-            let change = explain::change(analysis, &kernels);
-            Some((kernels, change))
+    let (mut instances, mut one_sided) = (Vec::new(), Vec::new());
+    let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
+        let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
+        let path = paths.of(node);
+        // Below a bare thread all sorts of work meet: a mere count says nothing there.
+        if change != KernelChange::Count || !is_thread(analysis, node) {
+            instances.push(Instance { node, path, ops, kernels, change, enough });
+        }
+    };
+    for ((node, _), kernels) in kernels_of_nodes(pieces) {
+        let only = |side: Side| !kernels[side].is_empty() && kernels[side.other()].is_empty();
+        match Side::BOTH.into_iter().find(|&side| only(side)) {
+            Some(side) => {
+                one_sided.push(OneSided { node, side, kernels: kernels[side].clone() });
+            }
+            None => {
+                let change = explain::change(pieces, &kernels);
+                add(node, kernels, change, ENOUGH);
+            }
         }
     }
+    for taken in absorbed::find(pieces, &one_sided) {
+        let node = one_sided[taken.runs[0]].node;
+        add(node, taken.kernels, taken.change, ENOUGH);
+    }
+    for part in regions::parts(pieces) {
+        add(part.node, part.kernels, part.change, 1);
+    }
+    instances.sort_by_key(|instance| instance.node);
+    instances
 }
 
 fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> {
@@ -70,6 +83,10 @@ fn is_thread(analysis: &Analysis, node: MergedId) -> bool {
     kind(analysis, node) == Some(CallKind::Thread)
 }
 
+fn is_op(analysis: &Analysis, node: MergedId) -> bool {
+    kind(analysis, node) == Some(CallKind::Op)
+}
+
 fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     let node = analysis.diff().merged().node(node);
     Side::BOTH.iter().find_map(|&side| Some(analysis.tree(side).kind(node.call(side)?)))
@@ -79,17 +96,20 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
 type Place = (MergedId, u32);
 
 /// The kernels at each place, by launch.
-fn kernels_of_nodes(analysis: &Analysis) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
-    let stretches = PerSide::from_fn(|side| stretches(analysis, side));
+fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
+    let analysis = pieces.analysis;
+    let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
         // Kernels without a launch have a root in common, and no structure.
-        let Some(node) = row.lowest_common.filter(|_| row.kind != RowKind::Unlinked) else {
+        let Some(node) = row
+            .lowest_common
+            .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
+        else {
             continue;
         };
         for side in Side::BOTH {
-            for &event in row.events[side].iter().filter(|&&event| is_kernel(analysis, side, event))
-            {
+            for &event in row.events[side].iter().filter(|&&event| pieces.has(side, event)) {
                 let stretch = stretch(analysis, &stretches[side], node, side, event);
                 nodes.entry((node, stretch)).or_default()[side].push(event);
             }
@@ -113,22 +133,25 @@ fn kernels_of_nodes(analysis: &Analysis) -> BTreeMap<Place, PerSide<Vec<CallId>>
 /// ├── aten::mm
 /// └── >> aten::gelu       1
 /// ```
-fn stretches(analysis: &Analysis, side: Side) -> Vec<u32> {
+fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
+    let analysis = pieces.analysis;
     let (diff, tree) = (analysis.diff(), analysis.tree(side));
     let mut pairs_below = vec![0; diff.merged().len()];
     let before = tree.calls().map(|call| {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
-        let runs = |side: Side, call| diff.tree(side).is_gpu_path(call);
+        let runs = |side: Side, call| pieces.is_above(side, call);
+        // Launches below an op are what it does; only ops part what stands between them.
+        let parts = tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
         let is_pair = diff.relation(side, call).is_common()
             && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner));
-        pairs_below[parent.index()] += u32::from(is_pair && runs(side, call));
+        pairs_below[parent.index()] += u32::from(parts && is_pair && runs(side, call));
         before
     });
     before.collect()
 }
 
-/// The stretch below a frame or thread that an event stands in; all of an op is one stretch.
+/// The stretch below a node that an event stands in.
 fn stretch(
     analysis: &Analysis,
     stretches: &[u32],
@@ -136,9 +159,6 @@ fn stretch(
     side: Side,
     event: CallId,
 ) -> u32 {
-    if !matches!(kind(analysis, node), Some(CallKind::Frame | CallKind::Thread)) {
-        return 0;
-    }
     let merged = analysis.diff().merged();
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
@@ -166,7 +186,8 @@ impl Paths<'_> {
         let mut names = vec![self.name(node).unwrap_or_default()];
         let mut above = self.analysis.diff().merged().parent(node);
         while let Some(id) = above {
-            names.extend(self.is_landmark(id).then(|| self.name(id)).flatten());
+            let is_pair = matches!(self.analysis.diff().merged().node(id), MergedNode::Both(..));
+            names.extend((is_pair && self.is_landmark(id)).then(|| self.name(id)).flatten());
             above = self.analysis.diff().merged().parent(id);
         }
         names.reverse();
@@ -182,7 +203,11 @@ impl Paths<'_> {
         if is_thread(self.analysis, node) {
             return Some("thread".to_owned());
         }
-        let MergedNode::Both(baseline, candidate) = diff.merged().node(node) else { return None };
+        let (baseline, candidate) = match diff.merged().node(node) {
+            MergedNode::Both(baseline, candidate) => (baseline, candidate),
+            // A region, which both sides stand for.
+            MergedNode::Only(side, call) => return Some(diff.plain_name(side, call).to_owned()),
+        };
         let names = [
             diff.plain_name(Side::Baseline, baseline),
             diff.plain_name(Side::Candidate, candidate),

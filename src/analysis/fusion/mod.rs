@@ -13,17 +13,20 @@
 //! one side, and every op of the other side is explained by one of them (see `explain`), on at
 //! least two instances. All else is a change of the kernel count.
 
+mod absorbed;
 mod explain;
 mod instances;
+mod pieces;
+mod regions;
 
 pub use explain::FusionEvidence;
 
 use super::Analysis;
 use crate::diff::MergedId;
-use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use instances::Instance;
+use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -82,10 +85,8 @@ impl Analysis {
     }
 
     fn find_fusions(&self) -> Vec<FusionRow> {
-        if self.measure() != Measure::GpuTime {
-            return Vec::new();
-        }
-        let instances = instances::find(self);
+        let pieces = Pieces::of(self);
+        let instances = instances::find(&pieces);
         let mut of_place: BTreeMap<Place<'_>, usize> = BTreeMap::new();
         let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
         for instance in &instances {
@@ -99,7 +100,7 @@ impl Analysis {
         }
         let mut rows: Vec<FusionRow> = groups
             .into_iter()
-            .map(|((place, _, change), group)| row(self, change, &group, of_place[&place]))
+            .map(|((place, _, change), group)| row(&pieces, change, &group, of_place[&place]))
             .collect();
         rows.sort_by(|a, b| order(a).cmp(&order(b)));
         rows
@@ -116,7 +117,7 @@ fn order(row: &FusionRow) -> impl Ord + '_ {
 }
 
 fn row(
-    analysis: &Analysis,
+    pieces: &Pieces<'_>,
     change: KernelChange,
     group: &[&Instance],
     instances: usize,
@@ -124,14 +125,14 @@ fn row(
     let first = group[0];
     let time = |side: Side| {
         let events = group.iter().flat_map(|instance| &instance.kernels[side]);
-        events.map(|&event| analysis.time_of(side, event)).sum()
+        events.map(|&event| pieces.time(side, event)).sum()
     };
     FusionRow {
         path: first.path.clone(),
-        change: if group.len() < ENOUGH { KernelChange::Count } else { change },
+        change: if group.len() < first.enough { KernelChange::Count } else { change },
         kernel_count: first.counts(),
         ops: first.ops.clone(),
-        kernels: PerSide::from_fn(|side| names(analysis, first, side)),
+        kernels: PerSide::from_fn(|side| names(pieces.analysis, first, side)),
         time: PerSide::from_fn(time),
         instances,
         agreeing: group.len(),

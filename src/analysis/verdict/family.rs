@@ -22,7 +22,7 @@ use super::discovery::Discoveries;
 use super::distributions::two_tails;
 use super::judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 use super::moderation::{Prior, Spread};
-use crate::analysis::robust::{median, median_deviation, shift};
+use crate::analysis::robust::{median, median_deviation, range, shift};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -98,6 +98,7 @@ impl Family {
             mean_us: question.compared(),
             median_us: samples.as_ref().map(|samples| median(samples)),
             deviation_us: samples.as_ref().map(|samples| median_deviation(samples)),
+            spread_us: samples.as_ref().map(|samples| range(samples)),
             shift_us: shift(samples),
             p,
             q,

@@ -144,6 +144,8 @@ pub struct Judgement {
     pub median_us: PerSide<f64>,
     /// Median deviation from it, scaled to a standard deviation, in µs.
     pub deviation_us: PerSide<f64>,
+    /// The largest difference between two repeats, in µs.
+    pub spread_us: PerSide<f64>,
     /// Hodges–Lehmann shift candidate − baseline in µs, where both sides have repeats.
     pub shift_us: Option<f64>,
     /// Probability of the moderated t test; `None` where it was not asked: without repeats, or where

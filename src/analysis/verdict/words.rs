@@ -68,6 +68,7 @@ mod tests {
             mean_us: PerSide::new(2.0, 1.0),
             median_us: PerSide::default(),
             deviation_us: PerSide::default(),
+            spread_us: PerSide::default(),
             shift_us: None,
             p: q,
             q,

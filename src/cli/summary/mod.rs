@@ -84,7 +84,12 @@ impl Screen<'_> {
             1 => "1 point of difference".to_owned(),
             points => format!("{points} points of difference"),
         };
-        self.wrapped(PLAIN, 0, &format!("{}; {points}", evidence(&self.summary.verdict)))?;
+        let varying = match self.summary.varying_points {
+            0 => String::new(),
+            count => format!(" ({count} more vary among the runs of a side)"),
+        };
+        let evidence = format!("{}; {points}{varying}", evidence(&self.summary.verdict));
+        self.wrapped(PLAIN, 0, &evidence)?;
         writeln!(self.out)?;
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
     }

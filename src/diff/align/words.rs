@@ -10,6 +10,7 @@
 use super::weights::{TELLING_NAMES, TELLING_WORD};
 use crate::diff::keys::{self, Key};
 use crate::diff::outline::Outline;
+use crate::diff::regions;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -75,7 +76,7 @@ impl Words {
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
         words.iter().for_each(|&word| self.names_with[word as usize] += 1);
-        Name { words, stem, code, generated: is_generated(kind, name) }
+        Name { words, stem, code, generated: kind == CallKind::Op && regions::is_generated(name) }
     }
 
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
@@ -139,25 +140,6 @@ fn built_in(name: &str) -> Option<&str> {
     let rest =
         rest.strip_prefix("method ").or_else(|| rest.strip_prefix("function ")).unwrap_or(rest);
     rest.split([' ', '>']).next()
-}
-
-/// Names that compilers give to what they put in the place of ops. Kernels that people write in
-/// Triton have other names.
-fn is_generated(kind: CallKind, name: &str) -> bool {
-    const BEGIN: [&str; 9] = [
-        "triton_poi_",
-        "triton_red_",
-        "triton_per_",
-        "triton_tem_",
-        "triton_for_",
-        "triton_unk_",
-        "Torch-Compiled Region",
-        "CompiledFunction",
-        "## Call CompiledFxGraph",
-    ];
-    let part = name.rsplit("::").next().unwrap_or(name);
-    kind == CallKind::Op
-        && (BEGIN.iter().any(|begin| part.starts_with(begin)) || part.contains("cpp_fused_"))
 }
 
 fn long_words(name: &str) -> impl Iterator<Item = String> {

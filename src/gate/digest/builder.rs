@@ -96,11 +96,14 @@ impl Digester {
     /// same.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::with_repeats(tree, self.repeats);
-        let categories = self.categories.clone();
-        let run = Run::new(&program, &categories);
-        self.check_likeness(&run)?;
+        let rules = self.categories.clone();
+        let run = Run::new(&program);
+        let (categories, (ops, setup)) = rayon::join(
+            || TraceCategories::of(&program, run.measure, &rules),
+            || (run.ops(), run.setup()),
+        );
+        self.check_likeness(&run, ops)?;
         let steps = program.steps().len().max(1);
-        let setup = run.setup();
         match &mut self.setup {
             // What one run shows, all can show.
             Some(known) => {
@@ -111,15 +114,17 @@ impl Digester {
             }
             None => self.setup = Some(setup),
         }
-        Growth::of(self, &run).grow();
-        self.totals.add_run(&StepTotals::of(&program, run.measure, &run.categories), self.steps);
+        let (totals, ()) = rayon::join(
+            || StepTotals::of(&program, run.measure, &categories),
+            || Growth::of(self, &run, &categories).grow(),
+        );
+        self.totals.add_run(&totals, self.steps);
         self.runs.push(run.facts(steps as u64));
         self.steps += steps;
         Ok(())
     }
 
-    fn check_likeness(&mut self, run: &Run<'_>) -> Result<()> {
-        let ops = run.ops();
+    fn check_likeness(&mut self, run: &Run<'_>, ops: BTreeMap<String, f64>) -> Result<()> {
         let Some(first) = &self.ops else {
             self.ops = Some(ops);
             return Ok(());
@@ -209,15 +214,12 @@ struct Run<'a> {
     program: &'a Program,
     tree: &'a CallTree,
     measure: Measure,
-    categories: TraceCategories<'a>,
 }
 
 impl<'a> Run<'a> {
-    fn new(program: &'a Program, categories: &'a Categories) -> Run<'a> {
+    fn new(program: &'a Program) -> Run<'a> {
         let tree: &CallTree = program.tree();
-        let measure = Measure::of(PerSide::new(tree, tree));
-        let categories = TraceCategories::of(program, measure, categories);
-        Run { program, tree, measure, categories }
+        Run { program, tree, measure: Measure::of(PerSide::new(tree, tree)) }
     }
 
     /// Calls of each op in a step.
@@ -334,6 +336,7 @@ type Seen = FxHashMap<(NodeId, NodeKind, TextId), NodeId>;
 struct Growth<'d, 'r> {
     digester: &'d mut Digester,
     run: &'r Run<'r>,
+    categories: &'r TraceCategories<'r>,
     /// The node of each call, or of the nearest place above it.
     nodes: Vec<Option<NodeId>>,
     /// Nodes by what is around them and the name in this trace.
@@ -350,12 +353,17 @@ struct Growth<'d, 'r> {
 }
 
 impl<'d, 'r> Growth<'d, 'r> {
-    fn of(digester: &'d mut Digester, run: &'r Run<'r>) -> Growth<'d, 'r> {
+    fn of(
+        digester: &'d mut Digester,
+        run: &'r Run<'r>,
+        categories: &'r TraceCategories<'r>,
+    ) -> Growth<'d, 'r> {
         let (first_step, number) = (digester.steps, digester.runs.len());
         let forward = run.tree.backward_links().into_iter().map(|(op, back)| (back, op)).collect();
         Growth {
             digester,
             run,
+            categories,
             nodes: vec![None; run.tree.len()],
             seen: FxHashMap::default(),
             forward,
@@ -435,7 +443,7 @@ impl<'d, 'r> Growth<'d, 'r> {
         let id = self.digester.node(above, kind, &self.run.name(call));
         self.seen.insert(key, id);
         let category = match self.is_accounted(call) {
-            true => self.run.categories.name(self.run.tree, call),
+            true => self.categories.name(self.run.tree, call),
             false => "",
         };
         let node = self.digester.tree[id].get_mut();

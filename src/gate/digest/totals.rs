@@ -6,6 +6,7 @@ use crate::analysis::{TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The sums of each step of one run, by measure.
@@ -94,13 +95,22 @@ impl StepTotals {
         categories: &TraceCategories<'_>,
     ) {
         let tree: &CallTree = program.tree();
+        let mut groups: FxHashMap<(&str, &str), Vec<Nanos>> = FxHashMap::default();
         for call in measure.calls(tree) {
             let Some(step) = step_of(program, call) else { continue };
-            let time = measure.time(tree, call);
-            self.time(&format!("category:{}", categories.name(tree, call)), step, time);
+            let mut add = |group| {
+                let sums = groups.entry(group).or_insert_with(|| vec![Nanos::ZERO; self.steps]);
+                sums[step] += measure.time(tree, call);
+            };
+            add(("category", categories.name(tree, call)));
             let phase = program.phases().phase(call);
             if phase != Phase::Unknown {
-                self.time(&format!("phase:{}", phase.label()), step, time);
+                add(("phase", phase.label()));
+            }
+        }
+        for ((kind, name), sums) in groups {
+            for (step, time) in sums.into_iter().enumerate() {
+                self.time(&format!("{kind}:{name}"), step, time);
             }
         }
     }

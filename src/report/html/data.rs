@@ -120,6 +120,12 @@ impl fmt::Display for PageData<'_> {
     }
 }
 
+/// Any value as JSON text without `<`.
+pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
+    let text = serde_json::to_string(value).map_err(io::Error::other)?;
+    Ok(text.replace('<', "\\u003c"))
+}
+
 /// Writes JSON with each `<` escaped. They stand only inside of strings, where the escape means the
 /// same: no name can end the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);

@@ -9,11 +9,14 @@ mod charts;
 mod column;
 mod data;
 mod efficiency;
+mod fleet;
 mod lists;
 mod overview;
 mod page_rows;
 mod page_tree;
 mod texts;
+
+pub use fleet::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 
 use super::nodes::facets;
 use super::summary::{Summary, summarise};

@@ -152,6 +152,7 @@ fn part(row: &Row) -> &'static str {
     match row.kind {
         RowKind::Unlinked => "unlinked",
         RowKind::Launch => "launch",
+        RowKind::Replaced => "replaced",
         RowKind::CommonOp | RowKind::RenamedOp | RowKind::OneSidedOp if one_sided => "only",
         RowKind::RenamedOp => "renamed",
         RowKind::CommonOp | RowKind::OneSidedOp => "common",

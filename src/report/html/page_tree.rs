@@ -188,7 +188,7 @@ fn relation_letter(analysis: &Analysis, node: MergedNode) -> char {
         Relation::Same => 's',
         Relation::Renamed => 'r',
         Relation::Moved => 'm',
-        Relation::OnlyBaseline => '1',
+        Relation::Replaced | Relation::OnlyBaseline => '1',
         Relation::OnlyCandidate => '2',
     }
 }

@@ -62,7 +62,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
         if let (RowKind::CommonOp, Some(op)) = (row.kind, row.lowest_common) {
             group_of.insert(op, group);
         }
-        add(&mut groups[group], row);
+        add(analysis, &mut groups[group], row);
     }
     for (group, parts) in parts(analysis, &group_of) {
         groups[group].parts = parts;
@@ -92,7 +92,10 @@ fn empty((name, below): (String, String)) -> LargeDifference {
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),
-        (RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch, Some(id)) => {
+        (
+            RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch | RowKind::Replaced,
+            Some(id),
+        ) => {
             let node = analysis.diff().merged().node(id);
             let call = |side: Side| Some((side, node.call(side)?));
             call(Side::Baseline)
@@ -104,12 +107,13 @@ fn below(analysis: &Analysis, row: &Row) -> String {
     }
 }
 
-fn add(group: &mut LargeDifference, row: &Row) {
+fn add(analysis: &Analysis, group: &mut LargeDifference, row: &Row) {
     group.row_count += 1;
     for side in Side::BOTH {
         let events = row.events[side].len() as u64;
         group.calls[side] += match row.kind {
             RowKind::Unlinked => events,
+            RowKind::Replaced => analysis.calls_of_region(row, side),
             RowKind::CommonOp | RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch => {
                 u64::from(row.calls[side].is_some())
             }

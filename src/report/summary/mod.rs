@@ -9,7 +9,7 @@ pub use verdict::{Change, VerdictSummary};
 pub use wall::{CauseSummary, WallSide, WallSummary};
 
 use super::json::write_json;
-use crate::analysis::{Analysis, Comparability, Totals};
+use crate::analysis::{Analysis, Comparability, RunNoise, Totals};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -44,8 +44,10 @@ pub struct Summary {
     pub ratio: Option<f64>,
     /// Whether the rows of both sides add up to all events, to the nanosecond.
     pub account_is_exact: bool,
-    /// Number of points of difference.
+    /// Number of points of difference that do not vary among the runs of a side.
     pub points_of_difference: u64,
+    /// Number of those that do.
+    pub varying_points: u64,
     /// Whether both sides did the same work, as far as the traces tell.
     pub comparable: bool,
     /// The verdicts and their evidence.
@@ -81,6 +83,25 @@ pub struct SideSummary {
     pub one_sided_us: f64,
     /// Time whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
+    /// How far its runs lie apart; `null` with one run.
+    pub runs: Option<RunsSummary>,
+}
+
+/// The runs of one side: what lies within their spread is noise.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunsSummary {
+    /// How many.
+    pub count: usize,
+    /// Median of the own wall time of a step, in µs; `null` where not all runs have steps.
+    pub step_wall_median_us: Option<f64>,
+    /// The largest difference of it between two runs, in µs.
+    pub step_wall_spread_us: Option<f64>,
+    /// Median of the accounted time of a step, in µs.
+    pub step_time_median_us: f64,
+    /// The largest difference of it between two runs, in µs.
+    pub step_time_spread_us: f64,
+    /// The most points at which the structure of a run parts from that of the first.
+    pub varying_points: usize,
 }
 
 /// A note, with the side that it is about; `null` where it is about both.
@@ -134,6 +155,7 @@ impl Summary {
 pub fn summarise(analysis: &Analysis) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
+    let (settled, varying) = analysis.settled_differences();
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
     Summary {
         schema_version: SCHEMA_VERSION,
@@ -146,7 +168,8 @@ pub fn summarise(analysis: &Analysis) -> Summary {
         difference_us: account.difference().as_micros(),
         ratio: account.ratio(),
         account_is_exact: account.is_exact(),
-        points_of_difference: analysis.diff().differences().len() as u64,
+        points_of_difference: settled.len() as u64,
+        varying_points: varying as u64,
         comparable: checks.is_comparable(),
         verdict: verdict::summarise(analysis),
         notes: notes(analysis, checks),
@@ -168,6 +191,18 @@ fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -
         paired_us: totals.paired.as_micros(),
         one_sided_us: totals.one_sided.as_micros(),
         unlinked_us: totals.unlinked.as_micros(),
+        runs: analysis.run_noise(side).map(runs_summary),
+    }
+}
+
+fn runs_summary(noise: RunNoise) -> RunsSummary {
+    RunsSummary {
+        count: noise.time.runs,
+        step_wall_median_us: noise.wall.map(|wall| wall.median_us),
+        step_wall_spread_us: noise.wall.map(|wall| wall.spread_us),
+        step_time_median_us: noise.time.median_us,
+        step_time_spread_us: noise.time.spread_us,
+        varying_points: noise.variable,
     }
 }
 

@@ -17,6 +17,10 @@ pub struct VerdictSummary {
     pub words: String,
     /// What the repeats are: `runs`, `steps` or `none`.
     pub repeats: &'static str,
+    /// Number of runs of the baseline.
+    pub runs_trace1: u64,
+    /// Number of runs of the candidate.
+    pub runs_trace2: u64,
     /// Number of steps of the baseline.
     pub steps_trace1: u64,
     /// Number of steps of the candidate.
@@ -66,6 +70,8 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
         total: verdicts.total.verdict.label(),
         words: verdicts.total.words(),
         repeats: verdicts.repeats.label(),
+        runs_trace1: analysis.runs(Side::Baseline).len() as u64 + 1,
+        runs_trace2: analysis.runs(Side::Candidate).len() as u64 + 1,
         steps_trace1: verdicts.steps.baseline as u64,
         steps_trace2: verdicts.steps.candidate as u64,
         p: verdicts.total.p,

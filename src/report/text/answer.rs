@@ -1,7 +1,7 @@
 //! [`Analysis`] → what happened end to end: one sentence, and the causes that explain most of it.
 
 use super::figures::{one_line, percent};
-use crate::analysis::{Analysis, Cause, Reason, WallBasis, WallTotals};
+use crate::analysis::{Analysis, Cause, Reason, Repeats, RunFigures, WallBasis, WallTotals};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -41,7 +41,8 @@ pub fn answer(analysis: &Analysis) -> String {
     text
 }
 
-/// What the sentence leaves out: work that was launched before the window, and unlike step counts.
+/// What the sentence leaves out: work that was launched before the window, and how far several runs of
+/// a side lie apart.
 pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of(totals);
@@ -53,7 +54,46 @@ pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
             figures.unit
         ));
     }
+    let runs = Side::BOTH.into_iter().filter_map(|side| runs(analysis, side, figures));
+    remarks.extend(runs);
+    remarks.extend(unknown_noise(analysis).map(str::to_owned));
     remarks
+}
+
+/// Steps of one run share a machine's temperature: what lies between two runs is not in their spread.
+fn unknown_noise(analysis: &Analysis) -> Option<&'static str> {
+    let has_one = PerSide::from_fn(|side| analysis.runs(side).is_empty());
+    match (analysis.judged().repeats, has_one.baseline, has_one.candidate) {
+        (Repeats::Steps, true, true) => Some("one run each: noise between runs unknown"),
+        (Repeats::Steps, ..) => Some("one run of a side: noise between runs unknown"),
+        (Repeats::Runs | Repeats::None, ..) => None,
+    }
+}
+
+/// `3 runs of main: step 34.12 ms in the middle, 1.50 ms (4.4 %) apart; GPU time …`: less is noise.
+fn runs(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
+    let noise = analysis.run_noise(side)?;
+    let shown = |of: RunFigures| {
+        let [median, spread] = [of.median_us, of.spread_us].map(|time| figures.show(time * 1e3));
+        let share = of.spread_pct().map_or_else(String::new, |share| format!(" ({share:.1} %)"));
+        format!("{median} {unit}, {spread} {unit}{share} apart", unit = figures.unit)
+    };
+    let step = noise.wall.map_or_else(String::new, |wall| format!("step {}; ", shown(wall)));
+    let measure = match analysis.measure() {
+        Measure::GpuTime => "GPU time",
+        Measure::HostSelfTime => "time in ops",
+    };
+    let varying = match noise.variable {
+        0 => String::new(),
+        1 => "; they part at 1 point".to_owned(),
+        points => format!("; they part at up to {points} points"),
+    };
+    Some(format!(
+        "{} runs of {}, medians (figures are of the first): {step}{measure} {}{varying}",
+        noise.time.runs,
+        analysis.side_name(side),
+        shown(noise.time),
+    ))
 }
 
 /// One cause for people.

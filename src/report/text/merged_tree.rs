@@ -45,6 +45,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
         }
         lengths.push(prefix.len());
         push_label(diff, node, &mut line);
+        push_region(diff, node, &mut line);
         if begins_captured(diff, node) {
             line.push_str(" (captured)");
         }
@@ -69,7 +70,11 @@ fn push_label(diff: &TraceDiff, node: MergedNode, line: &mut String) {
             Relation::Same | Relation::Moved if diff.is_aliased(a, b) => {
                 push(&["aliased: ", &name(Side::Baseline, a), " | ", &name(Side::Candidate, b)]);
             }
-            Relation::Same | Relation::Moved | Relation::OnlyBaseline | Relation::OnlyCandidate => {
+            Relation::Same
+            | Relation::Moved
+            | Relation::Replaced
+            | Relation::OnlyBaseline
+            | Relation::OnlyCandidate => {
                 push(&[&name(Side::Baseline, a)]);
             }
         },
@@ -79,6 +84,20 @@ fn push_label(diff: &TraceDiff, node: MergedNode, line: &mut String) {
         MergedNode::Only(Side::Candidate, call) => {
             push(&["<< trace2: ", &name(Side::Candidate, call)]);
         }
+    }
+}
+
+/// ` (replaces 214 calls)` at a region, and ` (replaced by 1817)`, which is its id, at each of them.
+fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
+    let MergedNode::Only(side, call) = node else { return };
+    let Some(at) = diff.region_of(side, call) else { return };
+    let region = &diff.regions()[at];
+    if region.side != side && region.replaced.binary_search(&call).is_ok() {
+        line.push_str(&format!(" (replaced by {})", diff.region_node(region).index()));
+    } else if region.side == side && region.call == call {
+        let count = region.replaced.len();
+        let calls = if count == 1 { "call" } else { "calls" };
+        line.push_str(&format!(" (replaces {count} {calls})"));
     }
 }
 

@@ -61,7 +61,7 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// What the repeats say of it: `slower (6 steps, q 0.003); 12 places changed`, or `not tested (one
+/// What the repeats say of it: `slower (6 runs, q 0.003); 12 places changed`, or `not tested (one
 /// step each); 3 places do other work`.
 pub fn evidence(verdict: &VerdictSummary) -> String {
     format!("{}; {}", verdict.words, found(verdict))

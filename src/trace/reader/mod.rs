@@ -44,10 +44,10 @@ pub use options::{ReadOptions, ReadProgress};
 
 use super::columns::Trace;
 use super::header::Header;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::storage;
 use block::BLOCK;
 use source::Source;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -133,6 +133,5 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
     if path == Path::new(STDIN) {
         return Ok(Box::new(std::io::stdin().lock()));
     }
-    let file = File::open(path).map_err(|error| Error::io(path, "open the trace", error))?;
-    Ok(Box::new(file))
+    Ok(storage::open(path)?)
 }

@@ -1,7 +1,8 @@
-//! Any reader → its bytes as they are, buffered, counted, and told to who watches the progress.
+//! Any reader → its bytes as they are, buffered, counted, hashed, and told to who watches the progress.
 
 use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
+use twox_hash::xxhash3_128::Hasher;
 
 /// Bytes that are read at once.
 const BUFFER: usize = 64 * 1024;
@@ -15,13 +16,16 @@ pub(super) struct Packed<'a> {
     end: usize,
     total: u64,
     has_failed: bool,
+    /// In a place of its own: it is large.
+    hasher: Box<Hasher>,
 }
 
 impl<'a> Packed<'a> {
     pub(super) fn new(input: impl Read + 'a, progress: Option<ReadProgress>) -> Self {
         let buffer = vec![0; BUFFER];
         let input = Box::new(input);
-        Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false }
+        let hasher = Box::new(Hasher::new());
+        Packed { input, progress, buffer, start: 0, end: 0, total: 0, has_failed: false, hasher }
     }
 
     /// The first bytes of the file, as many as one read gives but at least 4 where there are.
@@ -76,7 +80,19 @@ impl<'a> Packed<'a> {
     /// Reads into the buffer from `at` on.
     fn read_input(&mut self, at: usize) -> io::Result<usize> {
         let result = read_once(&mut self.input, &mut self.buffer[at..]);
+        if let Ok(count) = result {
+            self.hasher.write(&self.buffer[at..at + count]);
+        }
         self.counted(result)
+    }
+
+    /// XXH3 of the whole file, whose rest is read for it.
+    ///
+    /// # Errors
+    /// If reading fails.
+    pub(super) fn hash(&mut self) -> io::Result<u128> {
+        self.count_rest()?;
+        Ok(self.hasher.finish_128())
     }
 
     fn counted(&mut self, result: io::Result<usize>) -> io::Result<usize> {
@@ -110,6 +126,9 @@ impl Read for Packed<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.start == self.end {
             let result = read_once(&mut self.input, out);
+            if let Ok(count) = result {
+                self.hasher.write(&out[..count]);
+            }
             return self.counted(result);
         }
         let count = out.len().min(self.end - self.start);

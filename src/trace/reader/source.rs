@@ -128,15 +128,28 @@ impl<'a> Source<'a> {
     /// If the rest of the file cannot be counted.
     pub(super) fn share_read(&mut self) -> Result<f64> {
         let name = self.name;
-        let packed = match &mut self.packing {
-            Packing::Plain(packed) => packed,
-            Packing::Gzip(gzip) => gzip.packed_mut(),
-            Packing::Zstd(zstd) => zstd.get_mut(),
-        };
+        let packed = self.packed_mut();
         let used = packed.used();
         let total =
             packed.count_rest().map_err(|error| Error::io(name, "read the trace", error))?;
         Ok(if total == 0 { 100.0 } else { 100.0 * used as f64 / total as f64 })
+    }
+
+    /// XXH3 of the file as it is, packed or not, its rest behind the document included.
+    ///
+    /// # Errors
+    /// If the rest of the file cannot be read.
+    pub(super) fn hash(&mut self) -> Result<u128> {
+        let name = self.name;
+        self.packed_mut().hash().map_err(|error| Error::io(name, "read the trace", error))
+    }
+
+    fn packed_mut(&mut self) -> &mut Packed<'a> {
+        match &mut self.packing {
+            Packing::Plain(packed) => packed,
+            Packing::Gzip(gzip) => gzip.packed_mut(),
+            Packing::Zstd(zstd) => zstd.get_mut(),
+        }
     }
 
     /// Moves what was odd about the packing to `odd`.

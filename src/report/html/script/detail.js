@@ -30,10 +30,10 @@ function aggregate(members) {
   for (const side of [1, 2]) grid.append(aggregateSide(members, side));
   box.append(grid);
   const shapes = shapeTable(members);
-  if (shapes) box.append(element("h4", {}, "by shapes"), shapes);
+  if (shapes) box.append(element("h3", {}, "by shapes"), shapes);
   const became = lowering(members);
   if (became.length) {
-    box.append(element("h4", {}, "what the op became"), element("ul", { class: "kernel-list" },
+    box.append(element("h3", {}, "what the op became"), element("ul", { class: "kernel-list" },
       ...became.map(([text, count]) => element("li", {}, name(text), element("span", { class: "time" }, `×${count}`)))));
   }
   return box;
@@ -48,7 +48,7 @@ function aggregateSide(members, side) {
   const shown = kernels.slice(0, KERNELS_SHOWN);
   const line = (kernel) => [name(kernel.text), `${kernel.count}`, time(kernel.median), time(kernel.ns)];
   const rest = kernels.length - shown.length;
-  return element("div", { class: "half" }, element("h4", {}, title),
+  return element("div", { class: "half" }, element("h3", {}, title),
     kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "nothing on this side"),
     rest > 0 ? element("p", { class: "dim" }, `${rest} more names`) : "");
 }
@@ -56,7 +56,7 @@ function aggregateSide(members, side) {
 function smallTable(titles, lines) {
   const head = element("tr", {}, ...titles.map((title) => element("th", { scope: "col" }, title)));
   const cells = (line) => line.map((cell, at) => element("td", { class: at ? "number" : "" }, cell));
-  return element("div", { class: "scroll" }, element("table", { class: "small" },
+  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "table" }, element("table", { class: "small" },
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
@@ -197,9 +197,9 @@ function rowDetail(row) {
   for (const side of [1, 2]) {
     const uid = rows["uid" + side][row];
     const copy = uid < 0 ? "" : copyButton("uid", uidText(side, uid));
-    grid.append(element("div", {}, element("h4", {}, sideTitle(row, side), " ", copy), kernelList(row, side)));
+    grid.append(element("div", {}, element("h3", {}, sideTitle(row, side), " ", copy), kernelList(row, side)));
   }
-  box.append(grid, element("h4", {}, "arguments"), argumentTable(row), element("h4", {}, "stack, innermost first"), stack(row));
+  box.append(grid, element("h3", {}, "arguments"), argumentTable(row), element("h3", {}, "stack, innermost first"), stack(row));
   return box;
 }
 
@@ -235,7 +235,7 @@ function stack(row) {
   const at = rows.node[row];
   if (at < 0) return element("p", { class: "dim" }, "left out of this page; see merged_tree_output.txt");
   const common = rows.common[row];
-  return element("ol", { class: "stack-list" }, ...pathTo(at).reverse().map((node) =>
+  return element("ol", { class: "stack-list", tabindex: "0", role: "list", "aria-label": "stack" }, ...pathTo(at).reverse().map((node) =>
     element("li", {}, name(nodeName(node)), ...nodeTags(node).flatMap((tag) => [" ", tag]),
       node === common ? element("span", { class: "tag" }, "lowest common node") : "")));
 }

@@ -29,7 +29,9 @@ impl Reading<'_> {
         self.source.take_oddities(self.document.builder.odd_mut());
         self.check()?;
         let (name, unpacked) = (self.source.name(), self.source.unpacked());
-        Ok(self.document.builder.finish(name, unpacked, notes))
+        let mut trace = self.document.builder.finish(name, unpacked, notes);
+        trace.content_hash = self.source.hash()?;
+        Ok(trace)
     }
 
     /// The text ends before the document does.

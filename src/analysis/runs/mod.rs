@@ -4,10 +4,13 @@
 //! to its partner in the first, or, where it has none, to the row of its lowest common op. What has no
 //! place in the first run at all varies among the runs of one side: it is added up apart.
 
-use super::Analysis;
-use crate::side::Side;
+mod variation;
+
+use super::{Analysis, WallBasis, robust};
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
+use variation::Variation;
 
 /// What the events of the first run of a side took in a further one.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +21,9 @@ pub struct Run {
     pub steps: usize,
     /// Time of what the first run does not have.
     pub elsewhere: Nanos,
-    /// Points at which its structure parts from that of the first run.
-    pub variable: usize,
+    /// Own wall time of a step, and what it is a mean of.
+    wall: (WallBasis, f64),
+    variation: Variation,
     /// By slot of the first run.
     times: Vec<Nanos>,
 }
@@ -31,7 +35,8 @@ impl Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
             steps: analysis.steps(Side::Candidate).len().max(1),
             elsewhere: Nanos::ZERO,
-            variable: analysis.diff().differences().len(),
+            wall: step_wall(analysis, Side::Candidate),
+            variation: Variation::of(analysis),
             times: vec![Nanos::ZERO; analysis.slots(Side::Baseline)],
         };
         for &call in analysis.accounted_calls(Side::Candidate) {
@@ -44,10 +49,20 @@ impl Run {
         run
     }
 
+    /// Points at which its structure parts from that of the first run.
+    pub fn variable(&self) -> usize {
+        self.variation.points
+    }
+
     /// What it took that an accounted event of the first run stands for.
-    pub(super) fn time(&self, slot: usize) -> Nanos {
+    fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
+}
+
+/// Own wall time of a step in µs, and what it is a mean of.
+fn step_wall(analysis: &Analysis, side: Side) -> (WallBasis, f64) {
+    (analysis.wall().basis(), analysis.wall().totals(side).step_ms() * 1e3)
 }
 
 /// The slot of the first run that an event of the further one belongs to.
@@ -61,15 +76,39 @@ fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     })
 }
 
-/// How far the runs of one side lie apart.
+/// One measure over the runs of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunNoise {
+pub struct RunFigures {
     /// Number of runs.
     pub runs: usize,
-    /// The median of their accounted time in a step, in µs.
+    /// The median over the runs, in µs.
     pub median_us: f64,
     /// The largest difference between two of them, in µs.
     pub spread_us: f64,
+}
+
+impl RunFigures {
+    fn of(times: &[f64]) -> RunFigures {
+        RunFigures {
+            runs: times.len(),
+            median_us: robust::median(times),
+            spread_us: robust::range(times),
+        }
+    }
+
+    /// The spread as a share of the median, in percent; `None` where that is zero.
+    pub fn spread_pct(&self) -> Option<f64> {
+        (self.median_us > 0.0).then(|| 100.0 * self.spread_us / self.median_us)
+    }
+}
+
+/// How far the runs of one side lie apart: they are of one program, so what is less is noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunNoise {
+    /// Their accounted time in a step.
+    pub time: RunFigures,
+    /// Their own wall time of a step; `None` where some have steps and others not.
+    pub wall: Option<RunFigures>,
     /// The most points at which the structure of a run parts from that of the first.
     pub variable: usize,
 }
@@ -78,7 +117,7 @@ impl Analysis {
     /// The analysis with further runs of each side, each aligned with the first of its side. Verdicts
     /// rest on the runs where both sides have several.
     #[must_use]
-    pub fn with_runs(mut self, runs: crate::side::PerSide<Vec<Run>>) -> Analysis {
+    pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
         self.cached = super::Cached::default();
         self
@@ -89,27 +128,45 @@ impl Analysis {
         &self.runs[side]
     }
 
-    /// How far the runs of a side lie apart: runs of one program against each other. `None` with one run.
+    /// Whether both sides have several runs, so that verdicts rest on them.
+    pub fn has_runs(&self) -> bool {
+        Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
+    }
+
+    /// How far the runs of a side lie apart. `None` with one run.
     pub fn run_noise(&self, side: Side) -> Option<RunNoise> {
-        if self.runs[side].is_empty() {
-            return None;
-        }
-        let times = self.times_of_runs(side, self.accounted_calls(side));
-        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = times.iter().copied().fold(0.0, f64::max);
+        let runs = &self.runs[side];
+        let variable = runs.iter().map(Run::variable).max()?;
+        let first = step_wall(self, side);
+        let walls: Vec<(WallBasis, f64)> =
+            std::iter::once(first).chain(runs.iter().map(|run| run.wall)).collect();
+        let is_alike = walls.iter().all(|(basis, _)| *basis == first.0);
+        let walls: Vec<f64> = walls.into_iter().map(|(_, wall)| wall).collect();
         Some(RunNoise {
-            runs: times.len(),
-            median_us: super::robust::median(&times),
-            spread_us: most - least,
-            variable: self.runs[side].iter().map(|run| run.variable).max().unwrap_or(0),
+            time: self.run_figures(side, self.accounted_calls(side)),
+            wall: is_alike.then(|| RunFigures::of(&walls)),
+            variable,
         })
     }
 
+    /// The time that events of the first run took in a step of each run of their side.
+    pub fn run_figures<'c>(
+        &self,
+        side: Side,
+        events: impl IntoIterator<Item = &'c CallId>,
+    ) -> RunFigures {
+        RunFigures::of(&self.times_of_runs(side, events))
+    }
+
     /// Time of events of the first run in a step of each run, in µs, the first run's first.
-    pub(super) fn times_of_runs(&self, side: Side, events: &[CallId]) -> Vec<f64> {
+    pub(super) fn times_of_runs<'c>(
+        &self,
+        side: Side,
+        events: impl IntoIterator<Item = &'c CallId>,
+    ) -> Vec<f64> {
         let steps = self.steps(side);
         let in_steps: Vec<CallId> = events
-            .iter()
+            .into_iter()
             .copied()
             .filter(|&event| steps.is_empty() || steps.step(event).is_some())
             .collect();

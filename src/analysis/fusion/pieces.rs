@@ -1,0 +1,90 @@
+//! What counts as one piece of work: a kernel, or on the host the op that stands for one.
+//!
+//! ```text
+//! aten::linear            a shell: it holds an op that is work of its own
+//! ├── aten::t             bookkeeping: moves no data
+//! └── aten::addmm         a piece: the innermost product
+//!     └── aten::copy_     part of it
+//! ```
+
+use crate::analysis::Analysis;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::{Category, Nanos};
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// The pieces of both sides, where they are ops; kernels need no list.
+pub(super) struct Pieces<'a> {
+    pub(super) analysis: &'a Analysis,
+    ops: PerSide<Vec<bool>>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn of(analysis: &'a Analysis) -> Pieces<'a> {
+        let ops = match analysis.measure() {
+            Measure::GpuTime => PerSide::default(),
+            Measure::HostSelfTime => PerSide::from_fn(|side| working_ops(analysis, side)),
+        };
+        Pieces { analysis, ops }
+    }
+
+    /// Whether an accounted event is a piece: a kernel that neither copies nor sets memory, or an op
+    /// that stands for one.
+    pub(super) fn has(&self, side: Side, event: CallId) -> bool {
+        let tree = self.analysis.tree(side);
+        match self.analysis.measure() {
+            Measure::HostSelfTime => self.ops[side][event.index()],
+            Measure::GpuTime => {
+                let kind = tree.event(event).map(|event| tree.trace().category(event));
+                kind == Some(Category::Kernel)
+                    && !matches!(self.analysis.category_name(side, event), "memcpy" | "memset")
+            }
+        }
+    }
+
+    /// How long a piece took: a kernel itself, an op with all below.
+    pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
+        self.analysis.tree(side).duration(event)
+    }
+
+    /// Whether there is a piece at or below a call.
+    pub(super) fn is_above(&self, side: Side, call: CallId) -> bool {
+        let tree = self.analysis.tree(side);
+        match self.analysis.measure() {
+            Measure::GpuTime => tree.is_gpu_path(call),
+            Measure::HostSelfTime => tree.subtree(call).any(|below| self.ops[side][below.index()]),
+        }
+    }
+}
+
+/// The innermost ops of work of their own, and the outermost of other work that are no part of one and
+/// hold none.
+fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
+    let tree = analysis.tree(side);
+    let works = |call: CallId| -> Option<bool> {
+        let is_op = tree.kind(call) == CallKind::Op;
+        is_op.then(|| analysis.options().categories.work_of(tree.name(call))).flatten()
+    };
+    let mut pieces = vec![false; tree.len()];
+    let mut holds_specific = vec![false; tree.len()];
+    for call in (0..tree.len() as u32).rev().map(CallId) {
+        let is_specific = works(call) == Some(true);
+        if is_specific || holds_specific[call.index()] {
+            if let Some(parent) = tree.parent(call) {
+                holds_specific[parent.index()] = true;
+            }
+        }
+    }
+    let mut next = 0;
+    while next < tree.len() {
+        let call = CallId(next as u32);
+        let is_piece = works(call).is_some() && !holds_specific[next];
+        pieces[next] = is_piece;
+        next = if is_piece { end(tree, call) } else { next + 1 };
+    }
+    pieces
+}
+
+fn end(tree: &CallTree, call: CallId) -> usize {
+    call.index() + tree.size(call)
+}

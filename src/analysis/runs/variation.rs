@@ -1,0 +1,80 @@
+//! Two runs of one side → what of the structure they do not share: it varies by itself, and is no
+//! difference between the sides.
+
+use crate::analysis::Analysis;
+use crate::diff::Difference;
+use crate::side::Side;
+use crate::tree::CallId;
+use std::collections::HashSet;
+
+/// Where a further run of a side parts from the first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Variation {
+    /// Outermost calls of the first run that the further one does not have.
+    absent: HashSet<CallId>,
+    /// Outermost calls that only the further one has: the call of the first run that is common above
+    /// them, and their name.
+    extra: HashSet<(Option<CallId>, String)>,
+    /// Points of difference between the two.
+    pub(super) points: usize,
+}
+
+impl Variation {
+    /// Of an analysis whose baseline is the first run and whose candidate is the further one.
+    pub(super) fn of(analysis: &Analysis) -> Variation {
+        let diff = analysis.diff();
+        let differences = diff.differences();
+        let mut variation = Variation { points: differences.len(), ..Variation::default() };
+        for difference in &differences {
+            let node = diff.merged().node(difference.node);
+            variation.absent.extend(node.call(Side::Baseline));
+            if let Some(call) = node.call(Side::Candidate) {
+                let name = diff.tree(Side::Candidate).name(call).to_owned();
+                variation.extra.insert((common_call(analysis, difference, Side::Baseline), name));
+            }
+        }
+        variation
+    }
+
+    /// Whether the further run lacks a call of the first, or a call that it lies in.
+    fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+        let parent = |call: &CallId| analysis.tree(side).parent(*call);
+        std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
+    }
+}
+
+/// The lowest common call above a point of difference, on one side.
+fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Option<CallId> {
+    let merged = analysis.diff().merged();
+    difference.lowest_common.and_then(|node| merged.node(node).call(side))
+}
+
+impl Analysis {
+    /// Whether a point of difference between the sides is one among the runs of a side as well: some
+    /// run of its own side lacks the call, or some run of the other side has it in that place.
+    pub fn varies_among_runs(&self, difference: &Difference) -> bool {
+        let node = self.diff().merged().node(difference.node);
+        let has_call = |side: &Side| node.call(*side).is_some();
+        Side::BOTH.into_iter().filter(has_call).any(|side| {
+            let call = node.call(side).expect("a call of that side");
+            let lacks = |run: &super::Run| run.variation.lacks(self, side, call);
+            let place = (
+                common_call(self, difference, side.other()),
+                self.tree(side).name(call).to_owned(),
+            );
+            self.runs(side).iter().any(lacks)
+                || self.runs(side.other()).iter().any(|run| run.variation.extra.contains(&place))
+        })
+    }
+
+    /// The points of difference between the sides that do not vary among the runs of a side, and how
+    /// many do.
+    pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
+        let all = self.diff().differences();
+        let count = all.len();
+        let settled: Vec<Difference> =
+            all.into_iter().filter(|difference| !self.varies_among_runs(difference)).collect();
+        let varying = count - settled.len();
+        (settled, varying)
+    }
+}

@@ -1,0 +1,263 @@
+//! `tracetree fleet plan|map|reduce|run`: the ranks of a job, on one machine or on many.
+
+use super::emit::TablesName;
+use super::fleet::{nothing_compared, say};
+use super::format::Format;
+use super::output::Console;
+use super::{Outcome, fleet_summary};
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+use tracetree::fleet::{
+    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, whole_path,
+};
+use tracetree::report::{CsvTexts, ReportOptions};
+use tracetree::{Error, ErrorKind, Result};
+
+#[derive(Args)]
+pub(super) struct FleetArgs {
+    #[command(subcommand)]
+    command: FleetCommand,
+}
+
+#[derive(Subcommand)]
+enum FleetCommand {
+    /// List the traces of two folders and pair them; reads the heads of the files only.
+    Plan(PlanCommand),
+    /// Compare pairs of a plan: a shard of a few kilobytes each. What has its shard is left as it is.
+    Map(MapCommand),
+    /// Add up the shards of a plan: tables, fleet.json, fleet.html.
+    Reduce(ReduceCommand),
+    /// All three on this machine: plan, map on all cores, reduce.
+    Run(RunCommand),
+}
+
+/// What is compared, and how.
+#[derive(Args)]
+struct PlanArgs {
+    /// Folder with the traces before: a path, or s3://, gs://, az:// where the build reads them.
+    baseline: PathBuf,
+    /// Folder with the traces after.
+    candidate: PathBuf,
+    /// Leave Python frames out of both call trees.
+    #[arg(long)]
+    no_python: bool,
+    /// Take traces without recorded steps as a whole.
+    #[arg(long)]
+    no_repeats: bool,
+    /// TOML file with names that count as equal.
+    #[arg(long, value_name = "FILE")]
+    alias: Option<PathBuf>,
+    /// TOML file with rules for kinds of work.
+    #[arg(long, value_name = "FILE")]
+    categories: Option<PathBuf>,
+    /// Compare only work of this phase.
+    #[arg(long, value_name = "PHASE")]
+    phase: Option<String>,
+    /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`).
+    #[arg(long, value_name = "RANGE")]
+    steps: Option<String>,
+    /// Compare only these steps of the baseline.
+    #[arg(long, value_name = "RANGE")]
+    base_steps: Option<String>,
+    /// Compare only these steps of the candidate.
+    #[arg(long, value_name = "RANGE")]
+    new_steps: Option<String>,
+    /// Write a report of each rank, too: megabytes a rank.
+    #[arg(long)]
+    reports: bool,
+}
+
+/// What is written of the whole fleet.
+#[derive(Args)]
+struct OutputArgs {
+    /// Folder for shards, tables and pages.
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet")]
+    output: PathBuf,
+    /// How the tables are written.
+    #[arg(long, value_name = "FORMAT", default_value = "parquet")]
+    tables: TablesName,
+    /// Leave out fleet.html.
+    #[arg(long)]
+    no_html: bool,
+    /// How the result is printed.
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Exit with 3 where a smaller share of what was planned was compared (0.95).
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    min_coverage: f64,
+}
+
+#[derive(Args)]
+struct PlanCommand {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// The plan.
+    #[arg(short, long, value_name = "FILE", default_value = "plan.json")]
+    output: PathBuf,
+}
+
+#[derive(Args)]
+struct MapCommand {
+    /// What `fleet plan` wrote.
+    plan: PathBuf,
+    /// Folder for the shards.
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet")]
+    output: PathBuf,
+    /// Only this pair, by its position from 0: for one task of many.
+    #[arg(long, value_name = "N")]
+    pair: Option<usize>,
+}
+
+#[derive(Args)]
+struct ReduceCommand {
+    /// What `fleet plan` wrote.
+    plan: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+#[derive(Args)]
+struct RunCommand {
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn share(text: &str) -> std::result::Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| format!("`{text}` is no share from 0 to 1"))
+}
+
+pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
+    match &args.command {
+        FleetCommand::Plan(command) => plan(command, console),
+        FleetCommand::Map(command) => map(command, console),
+        FleetCommand::Reduce(command) => {
+            let plan = Plan::read(&command.plan)?;
+            reduce(&plan, &Lost::new(), &command.output, console)
+        }
+        FleetCommand::Run(command) => {
+            let plan = command.plan.make(console)?;
+            let lost = compare(&plan, &command.output.output, console)?;
+            reduce(&plan, &lost, &command.output, console)
+        }
+    }
+}
+
+impl PlanArgs {
+    fn make(&self, console: &Console) -> Result<Plan> {
+        let text = |path: &Option<PathBuf>| -> Result<Option<String>> {
+            let read = |path: &PathBuf| {
+                std::fs::read_to_string(path)
+                    .map_err(|error| Error::io(path, "read the rules", error))
+            };
+            path.as_ref().map(read).transpose()
+        };
+        let options = PlanOptions {
+            no_python: self.no_python,
+            no_repeats: self.no_repeats,
+            phase: self.phase.clone(),
+            base_steps: self.base_steps.clone().or_else(|| self.steps.clone()),
+            new_steps: self.new_steps.clone().or_else(|| self.steps.clone()),
+            aliases: text(&self.alias)?,
+            categories: text(&self.categories)?,
+            strict: console.reading().strict,
+            max_unpacked: console.reading().max_unpacked,
+            reports: self.reports,
+            ..PlanOptions::default()
+        };
+        Plan::make(&whole_path(&self.baseline), &whole_path(&self.candidate), options)
+    }
+}
+
+fn plan(command: &PlanCommand, console: &mut Console) -> Result<Outcome> {
+    let plan = command.plan.make(console)?;
+    for note in &plan.notes {
+        console.say(&format!("warning: {note}"));
+    }
+    for single in &plan.unmatched {
+        console.say(&format!("warning: {} {}: {}", single.path, single.code, single.message));
+    }
+    plan.write(&command.output)?;
+    let (pairs, single) = (plan.pairs.len(), plan.unmatched.len());
+    console.print(|out| {
+        writeln!(out, "{} planned = {pairs} pairs + {single} unmatched", plan.planned())
+    })?;
+    console.say(&format!("plan in {}", command.output.display()));
+    Ok(Outcome::Done)
+}
+
+fn mapping(plan: &Plan, output: &Path, console: &Console) -> Result<Mapping> {
+    let mapping = Mapping::new(plan, output)?;
+    let unfinished = console.unfinished();
+    Ok(match plan.options.reports {
+        true => mapping.reports(ReportOptions { unfinished, ..ReportOptions::default() }),
+        false => mapping,
+    })
+}
+
+/// One pair, or all on the cores of this machine.
+fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
+    let plan = Plan::read(&command.plan)?;
+    let Some(at) = command.pair else {
+        let lost = compare(&plan, &command.output, console)?;
+        for (code, message) in lost.values() {
+            console.say(&format!("warning: {code}: {message}"));
+        }
+        return Ok(Outcome::Done);
+    };
+    let Some(pair) = plan.pairs.get(at) else {
+        let message = format!("has {} pairs, there is no pair {at}", plan.pairs.len());
+        return Err(Error::new(ErrorKind::Usage, &command.plan, message).remedy("count from 0"));
+    };
+    let mapped = mapping(&plan, &command.output, console)?.map(pair)?;
+    let done = if mapped.was_there { "was there" } else { "done" };
+    console.print(|out| match &mapped.status {
+        Status::Compared => writeln!(out, "{} ok, {done}", pair.folder),
+        Status::Failed { code, message } => {
+            writeln!(out, "{} failed, {done}: {code} {message}", pair.folder)
+        }
+    })?;
+    Ok(Outcome::Done)
+}
+
+fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
+    let mapping = mapping(plan, output, console)?;
+    let counter = console.progress().counting("comparing ranks", plan.pairs.len());
+    let there = std::sync::atomic::AtomicUsize::new(0);
+    let lost = map_all(plan, &mapping, |mapped| {
+        there.fetch_add(usize::from(mapped.was_there), std::sync::atomic::Ordering::Relaxed);
+        counter.one_done();
+    })?;
+    drop(counter);
+    let there = there.into_inner();
+    let count = plan.pairs.len();
+    console.say(&format!("{} pairs compared, {there} were there already", count - there));
+    Ok(lost)
+}
+
+fn reduce(plan: &Plan, lost: &Lost, args: &OutputArgs, console: &mut Console) -> Result<Outcome> {
+    let fleet = Fleet::reduce(plan, &args.output, lost)?;
+    say(&fleet, console);
+    let files = FleetFiles {
+        tables: args.tables.formats(),
+        has_page: !args.no_html,
+        has_reports: plan.options.reports,
+        ..FleetFiles::default()
+    };
+    fleet.write(&args.output, &files)?;
+    let format = (args.format, CsvTexts::AsTheyAre);
+    console.print(|out| fleet_summary::print(&fleet, format, out))?;
+    console.say(&format!("fleet.json and tables in {}", args.output.display()));
+    let counts = fleet.counts();
+    if counts.ok == 0 && args.min_coverage == 0.0 {
+        return Err(nothing_compared(&fleet));
+    }
+    Ok(match counts.coverage() < args.min_coverage {
+        true => Outcome::NotComparable,
+        false => Outcome::Done,
+    })
+}

@@ -1,0 +1,72 @@
+//! A region of the backward pass → the steps whose forward ops its forward region replaced.
+
+use super::super::NONE;
+use super::Finder;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallTree};
+
+/// Steps of the engine that add up gradients. They belong to no forward op and are never compiled.
+const ACCUMULATE: &str = "AccumulateGrad";
+
+/// Whether a region runs in the backward pass.
+pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
+    tree.name(region).contains("CompiledFunctionBackward")
+}
+
+impl Finder<'_> {
+    /// What a region of the backward pass replaced: the steps of the forward ops that its own forward
+    /// region replaced, and what stands between them without a forward op. Where the trace does not
+    /// tell its forward region, what stands opposite.
+    pub(super) fn backward_steps(
+        &self,
+        side: Side,
+        region: CallId,
+        links: &PerSide<Vec<(CallId, CallId)>>,
+    ) -> Vec<CallId> {
+        let (tree, other) = (self.trees[side], self.trees[side.other()]);
+        let is_own =
+            |&&(_, step): &&(CallId, CallId)| tree.is_below(step, region) || step == region;
+        let forward = links[side].iter().find(is_own).map(|link| self.taken[side][link.0.index()]);
+        let opposite = || {
+            let stretch = self.stretch(side, region);
+            stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
+        };
+        let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
+        // The links stand in the order of the backward ops.
+        let has_forward = |call: CallId| {
+            let links = &links[side.other()];
+            let from = links.partition_point(|link| link.1 < call);
+            links.get(from).is_some_and(|link| link.1 == call)
+        };
+        match forward.filter(|&at| at != NONE) {
+            None => opposite().into_iter().filter(is_step).collect(),
+            Some(at) => {
+                let mut steps: Vec<CallId> = links[side.other()]
+                    .iter()
+                    .filter(|link| self.taken[side.other()][link.0.index()] == at)
+                    .map(|link| self.outermost_step(side.other(), link.1))
+                    .collect();
+                steps.sort_unstable();
+                steps.dedup();
+                let (Some(&first), Some(&last)) = (steps.first(), steps.last()) else {
+                    return opposite().into_iter().filter(is_step).collect();
+                };
+                let unlinked = opposite().into_iter().filter(|&call| {
+                    call > first && call < last && is_step(&call) && !has_forward(call)
+                });
+                steps.extend(unlinked);
+                steps.sort_unstable();
+                steps.dedup();
+                steps
+            }
+        }
+    }
+
+    /// The step of the engine that a backward op is part of.
+    fn outermost_step(&self, side: Side, op: CallId) -> CallId {
+        let tree = self.trees[side];
+        let above =
+            tree.ancestors(op).take_while(|&above| tree.name(above).contains("evaluate_function"));
+        above.last().unwrap_or(op)
+    }
+}

@@ -1,0 +1,280 @@
+//! Compiled regions and graph launches that one trace has alone → the calls of the other trace that
+//! they replaced.
+//!
+//! ```text
+//! trace1                     trace2
+//! mm                         mm                          the working pair before
+//! add, mul, mean             Torch-Compiled Region       the region faces add, mul and mean
+//! softmax                    softmax                     the working pair behind
+//! ```
+//! A region faces what stands between the pairs around it, below the same pair, and has no partner.
+//! Where several regions stand there, the names of their kernels divide it (`divide`). A region of the
+//! backward pass faces the steps whose forward ops the forward region faces, wherever they stand
+//! (`backward`).
+//!
+//! What is inside a region is nobody's partner: it runs in an order of its own, and what looks like
+//! its like elsewhere is not.
+
+mod backward;
+mod divide;
+mod names;
+mod place;
+
+pub(crate) use names::{is_fused, is_generated};
+
+use super::align::Pairing;
+use super::{NONE, Relation};
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind, CallTree};
+use place::Stretch;
+
+/// The larger one of a region and what it may face holds at most so many times as much work, beside a
+/// few: what is farther apart is not the same work.
+const RATIO: usize = 16;
+const FEW: usize = 16;
+
+/// A compiled region, or a graph launch, and the calls of the other trace that it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// The side that has the region.
+    pub side: Side,
+    /// The region: its outermost call.
+    pub call: CallId,
+    /// The outermost calls of the other side that it replaced, in preorder.
+    pub replaced: Vec<CallId>,
+}
+
+/// All regions that face something, by side and call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Regions {
+    pub(super) list: Vec<Region>,
+    /// Position in the list of the region that each call belongs to, `NONE` for the others.
+    of: PerSide<Vec<u32>>,
+}
+
+impl Regions {
+    /// The region that a call is part of, or was replaced by.
+    pub(super) fn of(&self, side: Side, call: CallId) -> Option<usize> {
+        let at = *self.of[side].get(call.index())?;
+        (at != NONE).then_some(at as usize)
+    }
+
+    pub(super) fn mirrored(self) -> Regions {
+        let turn = |region: Region| Region { side: region.side.other(), ..region };
+        let mut list: Vec<Region> = self.list.into_iter().map(turn).collect();
+        let mut order: Vec<usize> = (0..list.len()).collect();
+        order.sort_by_key(|&at| (list[at].side, list[at].call));
+        let mut new_at = vec![NONE; list.len()];
+        for (new, &old) in order.iter().enumerate() {
+            new_at[old] = new as u32;
+        }
+        let renumber = |column: Vec<u32>| -> Vec<u32> {
+            column
+                .into_iter()
+                .map(|at| if at == NONE { NONE } else { new_at[at as usize] })
+                .collect()
+        };
+        let of = self.of.swap().map(renumber);
+        list.sort_by_key(|region| (region.side, region.call));
+        Regions { list, of }
+    }
+}
+
+/// Finds what each region replaced, and takes partners from what is inside of both.
+pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions {
+    let mut finder = Finder::new(trees, pairing);
+    let roots = PerSide::from_fn(|side| finder.roots(side));
+    if roots.baseline.is_empty() && roots.candidate.is_empty() {
+        return Regions::default();
+    }
+    finder.taken = trees.map(|tree| vec![NONE; tree.len()]);
+    for side in Side::BOTH {
+        finder.face(side, &roots[side]);
+    }
+    finder.list.sort_by_key(|region| (region.side, region.call));
+    finder.finish()
+}
+
+struct Finder<'a> {
+    trees: PerSide<&'a CallTree>,
+    pairing: &'a mut Pairing,
+    measure: Measure,
+    /// For each call of each side, whether it is or belongs to a region or to what one replaced.
+    taken: PerSide<Vec<u32>>,
+    list: Vec<Region>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(trees: PerSide<&'a CallTree>, pairing: &'a mut Pairing) -> Self {
+        let measure = Measure::of(trees);
+        Finder { trees, pairing, measure, taken: PerSide::default(), list: Vec::new() }
+    }
+
+    fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
+        let partner = self.pairing.partners[side][call.index()];
+        (partner != NONE).then_some(CallId(partner))
+    }
+
+    /// Whether a call is accounted and holds nothing that is.
+    fn is_work(&self, side: Side, call: CallId) -> bool {
+        let tree = self.trees[side];
+        match self.measure {
+            Measure::GpuTime => tree.kind(call) == CallKind::Gpu,
+            Measure::HostSelfTime => {
+                tree.kind(call) == CallKind::Op
+                    && tree.subtree(call).skip(1).all(|below| tree.kind(below) != CallKind::Op)
+            }
+        }
+    }
+
+    /// What is accounted at or below a call.
+    fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
+        self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
+    }
+
+    fn works(&self, side: Side, call: CallId) -> bool {
+        match self.measure {
+            Measure::GpuTime => self.trees[side].is_gpu_path(call),
+            Measure::HostSelfTime => self.work(side, call).next().is_some(),
+        }
+    }
+
+    /// The outermost regions of a side that have no partner, and work that has none.
+    fn roots(&self, side: Side) -> Vec<CallId> {
+        let tree = self.trees[side];
+        let mut roots = Vec::new();
+        let mut next = 0;
+        while next < tree.len() {
+            let call = CallId(next as u32);
+            let is_root = names::is_region(tree, call)
+                && self.partner(side, call).is_none()
+                && self.fused_something(side, call);
+            if is_root {
+                roots.push(call);
+            }
+            next = if is_root { tree.end(call).index() } else { next + 1 };
+        }
+        roots
+    }
+
+    /// Whether some work in a region has no partner: if all of it has, the region only holds what the
+    /// other side runs without it, and is a wrapper.
+    fn fused_something(&self, side: Side, region: CallId) -> bool {
+        let tree = self.trees[side];
+        let is_paired = |call: CallId| {
+            let above = tree.ancestors(call).take_while(|&above| above >= region);
+            std::iter::once(call).chain(above).any(|at| self.partner(side, at).is_some())
+        };
+        self.work(side, region).any(|call| !is_paired(call))
+    }
+
+    /// Gives each region of a side what it faces.
+    fn face(&mut self, side: Side, roots: &[CallId]) {
+        let inner: Vec<(CallId, CallId, Relation)> =
+            roots.iter().flat_map(|&root| self.cut_off(side, root)).collect();
+        let links = PerSide::from_fn(|side| self.trees[side].backward_links());
+        let (backward, forward): (Vec<CallId>, Vec<CallId>) =
+            roots.iter().partition(|&&root| backward::is_backward(self.trees[side], root));
+        let stretches: Vec<(CallId, Option<Stretch>)> =
+            forward.iter().map(|&root| (root, self.stretch(side, root))).collect();
+        for run in stretches.chunk_by(|one, two| one.1.is_some() && one.1 == two.1) {
+            let Some(stretch) = &run[0].1 else { continue };
+            let regions: Vec<CallId> = run.iter().map(|&(root, _)| root).collect();
+            let free = self.free_calls(side.other(), stretch);
+            for (region, replaced) in self.divided(side, &regions, free) {
+                self.add(side, region, replaced);
+            }
+        }
+        for root in backward {
+            let replaced = self.backward_steps(side, root, &links);
+            self.add(side, root, replaced);
+        }
+        // What is in a region that faces nothing keeps its partner.
+        for (one, other, relation) in inner {
+            let is_free = self.partner(side, one).is_none()
+                && self.partner(side.other(), other).is_none()
+                && self.taken[side][one.index()] == NONE
+                && self.taken[side.other()][other.index()] == NONE;
+            if is_free {
+                self.link(side, one, other, relation);
+            }
+        }
+    }
+
+    fn add(&mut self, side: Side, call: CallId, replaced: Vec<CallId>) {
+        let mut replaced = replaced;
+        replaced.retain(|&gone| self.taken[side.other()][gone.index()] == NONE);
+        if self.taken[side][call.index()] != NONE {
+            return;
+        }
+        let count = |side: Side, call: CallId| self.work(side, call).count();
+        let work = PerSide::new(
+            count(side, call),
+            replaced.iter().map(|&call| count(side.other(), call)).sum(),
+        );
+        let (less, more) = (work.baseline.min(work.candidate), work.baseline.max(work.candidate));
+        if less == 0 || more > RATIO * less + FEW {
+            return;
+        }
+        for &gone in &replaced {
+            self.cut_off(side.other(), gone);
+        }
+        let at = self.list.len() as u32;
+        let mut take = |side: Side, call: CallId| {
+            for below in self.trees[side].subtree(call) {
+                self.taken[side][below.index()] = at;
+            }
+        };
+        take(side, call);
+        replaced.iter().for_each(|&gone| take(side.other(), gone));
+        self.list.push(Region { side, call, replaced });
+    }
+
+    fn link(&mut self, side: Side, one: CallId, other: CallId, relation: Relation) {
+        self.pairing.partners[side][one.index()] = other.0;
+        self.pairing.partners[side.other()][other.index()] = one.0;
+        self.pairing.relations[side][one.index()] = relation;
+        self.pairing.relations[side.other()][other.index()] = relation;
+    }
+
+    /// Takes the partners from a call and all below; returns who they were.
+    fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
+        let mut cut = Vec::new();
+        for below in self.trees[side].subtree(call) {
+            if let Some(partner) = self.partner(side, below) {
+                cut.push((below, partner, self.pairing.relations[side][below.index()]));
+                self.part(side, below);
+            }
+        }
+        cut
+    }
+
+    /// Makes two partners strangers.
+    fn part(&mut self, side: Side, call: CallId) {
+        let Some(partner) = self.partner(side, call) else { return };
+        self.pairing.partners[side][call.index()] = NONE;
+        self.pairing.partners[side.other()][partner.index()] = NONE;
+        self.pairing.relations[side][call.index()] = Relation::only(side);
+        self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
+    }
+
+    /// All calls of regions that have no partner are *replaced*.
+    fn finish(self) -> Regions {
+        let mut of = self.trees.map(|tree| vec![NONE; tree.len()]);
+        for (at, region) in self.list.iter().enumerate() {
+            let (side, other) = (region.side, region.side.other());
+            let calls = std::iter::once((side, region.call))
+                .chain(region.replaced.iter().map(|&call| (other, call)));
+            for (side, call) in calls {
+                for below in self.trees[side].subtree(call) {
+                    of[side][below.index()] = at as u32;
+                    if self.pairing.partners[side][below.index()] == NONE {
+                        self.pairing.relations[side][below.index()] = Relation::Replaced;
+                    }
+                }
+            }
+        }
+        Regions { list: self.list, of }
+    }
+}

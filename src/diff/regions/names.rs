@@ -1,0 +1,81 @@
+//! What the names of regions and of what is in them say.
+
+use crate::program::Words;
+use crate::tree::{CallId, CallKind, CallTree};
+
+/// How calls begin whose whole inside was compiled or captured.
+const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
+
+/// How Inductor begins the names of its Triton kernels, and of the ops that launch them.
+const TRITON: [&str; 6] =
+    ["triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_for_", "triton_unk_"];
+
+/// Whether a call is a compiled region, a step of the backward pass that is one, or the launch of a
+/// captured graph.
+pub(super) fn is_region(tree: &CallTree, call: CallId) -> bool {
+    match tree.kind(call) {
+        CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
+        // Where its capture is known, what is below is aligned like eager code.
+        CallKind::Runtime => {
+            let is_bare = tree.size(call) == tree.gpu_events(call) + 1;
+            tree.is_graph_launch(call) && tree.is_gpu_path(call) && is_bare
+        }
+        CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
+    }
+}
+
+/// Whether a compiler gave this name to an op, in the place of others. Kernels that people write in
+/// Triton have other names.
+pub(crate) fn is_generated(name: &str) -> bool {
+    begins(last_part(name), &REGIONS) || is_fused(name)
+}
+
+/// Whether a compiler named a kernel, or the op that launches it, after the ops that it made it of.
+pub(crate) fn is_fused(name: &str) -> bool {
+    begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
+}
+
+/// The words behind `fused`: the ops that a generated kernel stands for.
+pub(super) fn named_ops(name: &str) -> Option<Words> {
+    is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
+}
+
+fn begins(name: &str, with: &[&str]) -> bool {
+    with.iter().any(|begin| name.starts_with(begin))
+}
+
+/// `evaluate_function: CompiledFunctionBackward` → `CompiledFunctionBackward`.
+fn last_part(name: &str) -> &str {
+    let name = name.rsplit("::").next().unwrap_or(name);
+    name.strip_prefix("evaluate_function: ").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_names_regions_and_kernels() {
+        for name in [
+            "Torch-Compiled Region: 0/0",
+            "CompiledFunction",
+            "autograd::engine::evaluate_function: CompiledFunctionBackward",
+            "triton_poi_fused_add_mul_0",
+            "graph_0_cpp_fused_add_1",
+        ] {
+            assert!(is_generated(name), "{name}");
+        }
+        for name in ["aten::mul", "triton_softmax_kernel", "autograd::engine::evaluate_function: X"]
+        {
+            assert!(!is_generated(name), "{name}");
+        }
+        assert!(!is_fused("CompiledFunction"));
+    }
+
+    #[test]
+    fn a_kernel_names_its_ops() {
+        let named = named_ops("triton_red_fused_add_mean_mul_pow_rsqrt_0").expect("names");
+        assert!(named.contain_all(&Words::of("rsqrt_mean")) && !named.has("red"));
+        assert!(named_ops("aten::add").is_none());
+    }
+}

@@ -1,0 +1,115 @@
+//! Where a region stands → the stretch of the other side that it can have replaced.
+
+use super::super::{NONE, Relation};
+use super::Finder;
+use crate::side::Side;
+use crate::tree::{CallId, CallKind};
+
+/// Calls of the other side between two working pairs: those from `start` on and before `end`, in
+/// preorder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    start: CallId,
+    end: CallId,
+}
+
+impl Finder<'_> {
+    /// The stretch opposite a region: below the partner of the nearest pair above it, between the
+    /// partners of the nearest working pairs before and behind it.
+    pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
+        let tree = self.trees[side];
+        let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
+        let above = tree.ancestors(region).find(is_paired)?;
+        let below = self.partner(side, above)?;
+        let other = self.trees[side.other()];
+        let end = other.end(below);
+        let holds = |partner: CallId| partner > below && partner < end;
+        let start = self
+            .last_before(side, above, region, &holds)
+            .map_or(CallId(below.0 + 1), |partner| other.end(partner));
+        let end = self
+            .first_behind(side, above, region, &|partner| holds(partner) && partner >= start)
+            .unwrap_or(end);
+        (start < end).then_some(Stretch { start, end })
+    }
+
+    /// The partner of the outermost working pair that ends last before a call, below `above`.
+    fn last_before(
+        &self,
+        side: Side,
+        above: CallId,
+        call: CallId,
+        holds: &dyn Fn(CallId) -> bool,
+    ) -> Option<CallId> {
+        let tree = self.trees[side];
+        let last = (above.0 + 1..call.0)
+            .rev()
+            .map(CallId)
+            .find(|&before| !tree.is_below(call, before) && self.bounds(side, before, holds))?;
+        let outer =
+            tree.ancestors(last).take_while(|&outer| outer > above && !tree.is_below(call, outer));
+        let outermost = outer.filter(|&outer| self.bounds(side, outer, holds)).last();
+        self.partner(side, outermost.unwrap_or(last))
+    }
+
+    /// The partner of the first working pair behind a call, below `above`.
+    fn first_behind(
+        &self,
+        side: Side,
+        above: CallId,
+        call: CallId,
+        holds: &dyn Fn(CallId) -> bool,
+    ) -> Option<CallId> {
+        let tree = self.trees[side];
+        let mut behind = (tree.end(call).0..tree.end(above).0).map(CallId);
+        let first = behind.find(|&behind| self.bounds(side, behind, holds))?;
+        self.partner(side, first)
+    }
+
+    /// Whether a call is a working pair in its place.
+    fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
+        let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
+        let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
+        is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
+    }
+
+    /// The outermost calls of a stretch of which nothing has a partner, from the first that works to
+    /// the last, with those beside them.
+    pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
+        let tree = self.trees[side];
+        let mut calls: Vec<Option<CallId>> = Vec::new();
+        let mut next = stretch.start;
+        while next < stretch.end {
+            let call = next;
+            let fits = tree.end(call) <= stretch.end;
+            let is_structure = matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
+                || (tree.kind(call) == CallKind::Runtime && tree.is_gpu_path(call));
+            let is_free = fits && is_structure && self.is_all_free(side, call);
+            next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
+            match is_free {
+                true => calls.push(Some(call)),
+                // A pair parts what stands before it from what stands behind.
+                false if is_structure && self.partner(side, call).is_some() => calls.push(None),
+                false => {}
+            }
+        }
+        let works = |call: &Option<CallId>| call.is_some_and(|call| self.works(side, call));
+        let Some(first) = calls.iter().position(works) else { return Vec::new() };
+        let last = calls.iter().rposition(works).unwrap_or(first);
+        let before = calls[..first].iter().rposition(Option::is_none).map_or(0, |at| at + 1);
+        let behind = calls[last..].iter().position(Option::is_none);
+        let behind = behind.map_or(calls.len(), |at| last + at);
+        calls[before..behind].iter().flatten().copied().collect()
+    }
+
+    /// Whether neither the call nor anything below has a partner or belongs to another region; queries
+    /// may have one.
+    fn is_all_free(&self, side: Side, call: CallId) -> bool {
+        let tree = self.trees[side];
+        tree.subtree(call).all(|below| {
+            let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);
+            is_query
+                || (self.partner(side, below).is_none() && self.taken[side][below.index()] == NONE)
+        })
+    }
+}

@@ -1,0 +1,312 @@
+//! A pair of the plan → its shard, and the rank's own report where that is asked for.
+//!
+//! ```text
+//! is there a shard of this key? ─yes─▶ kept
+//!            │ no, or half of one
+//!            ▼
+//! compare ─▶ report ─▶ shard, written as a whole where there is none
+//! ```
+//! The shard is written last: where it is, all of the pair is done. So a run that was killed goes on where
+//! it was, and two that run at once do no harm. A trace that is broken gives a shard that says so; one
+//! that could not be read gives none, and is tried again by the next run.
+
+use super::collectives::Collectives;
+use super::plan::{Plan, PlannedPair};
+use super::role;
+use super::shard::{Cause, Facts, Part, PartKind, Shard, Step, Sum};
+use super::status::{Status, code_of, is_lasting};
+use crate::analysis::{Analysis, PlacePair, StepPlace};
+use crate::comparison::{Comparison, ComparisonOptions};
+use crate::error::{Error, Result};
+use crate::program::Communication;
+use crate::report::ReportOptions;
+use crate::side::{PerSide, Side};
+use crate::storage::{self, Created};
+use crate::trace::{Nanos, Note, Notes, is_communication_kernel};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder with the shards, below that of a fleet.
+pub const SHARDS: &str = "shards";
+
+/// How the pairs of a plan are compared, and where the results go.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    options: ComparisonOptions,
+    folder: PathBuf,
+    reports: Option<ReportOptions>,
+    keeps_shards: bool,
+}
+
+/// What was done about a pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// What became of it.
+    pub status: Status,
+    /// Whether its shard was there already, so that nothing was done.
+    pub was_there: bool,
+}
+
+impl Mapping {
+    /// Compares as the plan says and writes below `folder`, without reports.
+    ///
+    /// # Errors
+    /// If the options of the plan are none.
+    pub fn new(plan: &Plan, folder: impl Into<PathBuf>) -> Result<Mapping> {
+        let options = plan.options.comparison()?;
+        Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
+    }
+
+    /// Compares with these options. The plan's keys must tell of them (see [`PlanOptions::also`]).
+    ///
+    /// [`PlanOptions::also`]: super::PlanOptions::also
+    #[must_use]
+    pub fn options(mut self, options: ComparisonOptions) -> Mapping {
+        self.options = options;
+        self
+    }
+
+    /// Writes a report of each pair into its folder.
+    #[must_use]
+    pub fn reports(mut self, options: ReportOptions) -> Mapping {
+        self.reports = Some(options);
+        self
+    }
+
+    /// Compares every pair, also where its shard is there.
+    #[must_use]
+    pub fn anew(mut self) -> Mapping {
+        self.keeps_shards = false;
+        self
+    }
+
+    /// Where the shard of a pair is.
+    pub fn shard(&self, pair: &PlannedPair) -> PathBuf {
+        shard_path(&self.folder, pair)
+    }
+
+    /// Compares a pair, unless its shard is there.
+    ///
+    /// # Errors
+    /// If a result cannot be written. What is wrong about a trace is a [`Status`].
+    pub fn map(&self, pair: &PlannedPair) -> Result<Mapped> {
+        let path = self.shard(pair);
+        let is_broken = match self.kept(pair, &path)? {
+            Some(Ok(status)) if self.keeps_shards => return Ok(Mapped { status, was_there: true }),
+            Some(Ok(_)) | None => false,
+            Some(Err(_)) => true,
+        };
+        let shard = match self.compared(pair)? {
+            Ok(shard) => shard,
+            Err(status) => return Ok(Mapped { status, was_there: false }),
+        };
+        let bytes =
+            shard.to_parquet(pair).map_err(|error| Error::io(&path, "write the shard", error))?;
+        if is_broken {
+            storage::replace(&path, &bytes)?;
+        } else {
+            // Somebody else may have been faster, with the same bytes.
+            let (Created::New | Created::Kept) = storage::create(&path, &bytes)?;
+        }
+        Ok(Mapped { status: shard.status, was_there: false })
+    }
+
+    /// What the shard says that is there already, or that it is broken.
+    fn kept(
+        &self,
+        pair: &PlannedPair,
+        path: &Path,
+    ) -> Result<Option<std::result::Result<Status, Status>>> {
+        let bytes = storage::read(path)?;
+        Ok(bytes.map(|bytes| Shard::read(bytes, pair).map(|shard| shard.status)))
+    }
+
+    /// The shard of a pair; a status where it could not be made, and may be another time.
+    fn compared(&self, pair: &PlannedPair) -> Result<std::result::Result<Shard, Status>> {
+        let PerSide { baseline, candidate } =
+            PerSide::from_fn(|side| PathBuf::from(&pair.file(side).path));
+        // A fault of ours in one pair leaves all others as they are.
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            let comparison = Comparison::open(baseline, candidate, &self.options)?;
+            let facts = facts(&comparison);
+            Ok((comparison, facts))
+        }));
+        let opened: Result<(Comparison, Facts)> = match opened {
+            Ok(opened) => opened,
+            Err(_) => {
+                let message = "tracetree has a fault: please report it with the traces if you can";
+                return Ok(Err(Status::failed("FAULT", message)));
+            }
+        };
+        let (comparison, facts) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let status = Status::failed(code_of(&error), error.to_string());
+                return Ok(match is_lasting(&error) && is_as_planned(pair).is_none() {
+                    true => Ok(Shard::failed(pair.rank, status)),
+                    false => Err(is_as_planned(pair).unwrap_or(status)),
+                });
+            }
+        };
+        if let Some(changed) = is_as_planned(pair) {
+            return Ok(Err(changed));
+        }
+        if let Some(options) = &self.reports {
+            comparison.report(options.clone()).write(self.folder.join(&pair.folder))?;
+        }
+        let status = status_of(&comparison);
+        Ok(Ok(Shard { rank: pair.rank, status, facts: Some(facts) }))
+    }
+}
+
+/// Where the shard of a pair is, below the folder of a fleet.
+pub(super) fn shard_path(folder: &Path, pair: &PlannedPair) -> PathBuf {
+    folder.join(SHARDS).join(format!("{}.parquet", pair.key))
+}
+
+/// Why the inputs are no longer those of the plan.
+fn is_as_planned(pair: &PlannedPair) -> Option<Status> {
+    let changed = |side: Side| match pair.file(side).is_unchanged() {
+        Ok(true) => None,
+        Ok(false) => {
+            let message = format!(
+                "{}: was written since it was planned (make the plan again)",
+                pair.file(side).path
+            );
+            Some(Status::failed("CHANGED", message))
+        }
+        Err(error) => Some(Status::failed(code_of(&error), error.to_string())),
+    };
+    Side::BOTH.into_iter().find_map(changed)
+}
+
+/// A trace that is cut off took longer than it says: its figures say nothing.
+fn status_of(comparison: &Comparison) -> Status {
+    let cut = Side::BOTH.into_iter().find_map(|side| {
+        let trace = comparison.trace(side);
+        trace.notes().get("TRUNCATED").map(|note| format!("{}: {}", trace.source(), note.message))
+    });
+    match cut {
+        Some(message) => Status::failed("TRUNCATED", message),
+        None => Status::Compared,
+    }
+}
+
+fn facts(comparison: &Comparison) -> Facts {
+    let analysis = comparison.analysis();
+    let account = analysis.account();
+    let walls = PerSide::from_fn(|side| analysis.wall().totals(side));
+    Facts {
+        account: account.totals.map(|totals| Sum {
+            time: totals.time,
+            busy: totals.busy,
+            events: totals.events,
+        }),
+        wall: walls.map(|wall| wall.own()),
+        steps: walls.map(|wall| wall.steps.max(1)),
+        is_exact: account.is_exact(),
+        is_comparable: analysis.comparability().is_comparable(),
+        points: comparison.diff().differences().len() as u64,
+        notes: PerSide::from_fn(|side| codes(comparison.trace(side).notes()).into()),
+        roles: PerSide::from_fn(|side| {
+            role::of(comparison.tree(side), comparison.diff().program(side).steps()).into()
+        }),
+        parts: parts(analysis),
+        step_list: steps(analysis),
+        causes: causes(analysis),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
+    }
+}
+
+/// `TRUNCATED 1; LOST_EVENTS 3`.
+fn codes(notes: &Notes) -> String {
+    let code = |note: &Note| format!("{} {}", note.code, note.count);
+    notes.iter().map(code).collect::<Vec<_>>().join("; ")
+}
+
+/// Work by op, category and layer. A collective takes as long as the last rank lets it, so that
+/// communication is no work of a rank, and left out.
+fn parts(analysis: &Analysis) -> Vec<Part> {
+    let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
+    let layers = analysis.layer_pairs();
+    for side in Side::BOTH {
+        let tree = analysis.tree(side);
+        let communication: &Communication = analysis.diff().program(side).communication();
+        for row in analysis.rows() {
+            let mut sum = (Nanos::ZERO, 0);
+            for &call in row.events[side].iter().filter(|&&call| !communication.is(tree, call)) {
+                let time = analysis.time_of(side, call);
+                sum = (sum.0 + time, sum.1 + 1);
+                add(&mut categories, analysis.category(side, call).id, side, (time, 1));
+                add(&mut places, layers.place_of(side, call), side, (time, 1));
+            }
+            if sum.1 > 0 {
+                add(&mut ops, analysis.row_name(row), side, sum);
+            }
+        }
+    }
+    let part = |kind, name: &str, number, (time, count)| Part {
+        kind,
+        name: name.into(),
+        number,
+        time,
+        count,
+    };
+    let ops = ops.iter().map(|(name, &sum)| part(PartKind::Op, name, None, sum));
+    let categories = categories.iter().map(|(&id, &sum)| {
+        part(PartKind::Category, analysis.options().categories.name(id), None, sum)
+    });
+    let places = places.iter().map(|(&at, &sum)| match layers.places()[at] {
+        place @ PlacePair::Layer { .. } => {
+            part(PartKind::Layer, &layers.stack_name(place), layer_number(place), sum)
+        }
+        other => part(PartKind::Layer, other.label(), None, sum),
+    });
+    ops.chain(categories).chain(places).collect()
+}
+
+/// Times and events by some key.
+type Sums<K> = BTreeMap<K, (PerSide<Nanos>, PerSide<u64>)>;
+
+fn add<K: Ord>(sums: &mut Sums<K>, key: K, side: Side, (time, events): (Nanos, u64)) {
+    let (times, counts) = sums.entry(key).or_default();
+    times[side] += time;
+    counts[side] += events;
+}
+
+fn layer_number(place: PlacePair) -> Option<i64> {
+    let layer = place.layer(Side::Baseline).or(place.layer(Side::Candidate));
+    layer.map(|layer| i64::from(layer.layer))
+}
+
+fn steps(analysis: &Analysis) -> Vec<Step> {
+    let rows = analysis.step_rows().into_iter();
+    let step = |row: crate::analysis::StepRow| match row.place {
+        StepPlace::Step(step) => Some(Step {
+            number: i64::from(step.0),
+            wall: row.figures.map(|figures| figures.wall()),
+            busy: row.figures.map(|figures| figures.busy),
+        }),
+        StepPlace::Outside | StepPlace::NotCaptured => None,
+    };
+    rows.filter_map(step).collect()
+}
+
+fn causes(analysis: &Analysis) -> Vec<Cause> {
+    let is_communication = |kernels: &PerSide<Vec<String>>| {
+        let mut all = Side::BOTH.iter().flat_map(|&side| kernels[side].iter()).peekable();
+        all.peek().is_some() && all.all(|kernel| is_communication_kernel(kernel))
+    };
+    let list = analysis.causes().list().iter();
+    list.map(|cause| Cause {
+        reason: cause.reason.label().into(),
+        place: cause.place.as_str().into(),
+        module: cause.module.as_str().into(),
+        difference: cause.difference,
+        is_communication: is_communication(&cause.kernels),
+        evidence: Arc::from(cause.evidence.as_str()),
+    })
+    .collect()
+}

@@ -1,0 +1,157 @@
+//! A [`Fleet`] → files: its tables, `fleet.json`, `fleet.html`.
+
+use super::plan::FLEET_SCHEMA;
+use super::reduce::{Counts, Fleet};
+use super::rows::Finding;
+use crate::error::{Error, Result};
+use crate::report::{CsvTexts, Origin, TableFormat, write_csv_with, write_parquet};
+use crate::storage;
+use serde::Serialize;
+use std::path::Path;
+
+/// Which files of a fleet are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetFiles {
+    /// How the tables are written; `ranks.csv` always is.
+    pub tables: Vec<TableFormat>,
+    /// Texts in CSV files.
+    pub csv_texts: CsvTexts,
+    /// Whether `fleet.html` is written.
+    pub has_page: bool,
+    /// Whether the ranks have reports that the page links to.
+    pub has_reports: bool,
+}
+
+impl Default for FleetFiles {
+    /// Parquet and a page, no reports.
+    fn default() -> FleetFiles {
+        FleetFiles {
+            tables: vec![TableFormat::Parquet],
+            csv_texts: CsvTexts::AsTheyAre,
+            has_page: true,
+            has_reports: false,
+        }
+    }
+}
+
+/// What `fleet.json` holds.
+#[derive(Serialize)]
+struct Document<'f> {
+    schema_version: u32,
+    tracetree_version: &'static str,
+    baseline: &'f str,
+    candidate: &'f str,
+    planned: usize,
+    ok: usize,
+    failed: usize,
+    unmatched: usize,
+    coverage: f64,
+    findings: &'f [Finding],
+    roles: Vec<RoleDocument<'f>>,
+    causes: Vec<CauseDocument<'f>>,
+    notes: &'f [String],
+}
+
+#[derive(Serialize)]
+struct RoleDocument<'f> {
+    role: &'f str,
+    ranks: u64,
+    rank_list: &'f str,
+}
+
+#[derive(Serialize)]
+struct CauseDocument<'f> {
+    reason: &'f str,
+    place: &'f str,
+    module_class: &'f str,
+    ranks: u64,
+    share: f64,
+    spread: &'static str,
+    rank_list: &'f str,
+    median_difference_us: f64,
+    worst_rank: &'f str,
+    worst_difference_us: f64,
+    communication: bool,
+}
+
+impl Fleet {
+    /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns their names.
+    ///
+    /// # Errors
+    /// If a file cannot be written; each one is there whole or as it was.
+    pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
+        let mut written = Vec::new();
+        let mut write = |name: String, bytes: std::io::Result<Vec<u8>>| {
+            let path = folder.join(&name);
+            let bytes = bytes.map_err(|error| Error::io(&path, "write the file", error))?;
+            written.push(name);
+            storage::replace(&path, &bytes)
+        };
+        let origin = Origin::new(FLEET_SCHEMA)
+            .with("baseline", &*self.baseline)
+            .with("candidate", &*self.candidate);
+        for table in self.tables() {
+            let is_ranks = table.name() == "ranks";
+            if is_ranks || files.tables.contains(&TableFormat::Csv) {
+                let mut bytes = Vec::new();
+                let done = write_csv_with(&table, files.csv_texts, &mut bytes);
+                write(format!("{}.csv", table.name()), done.map(|()| bytes))?;
+            }
+            if files.tables.contains(&TableFormat::Parquet) {
+                let mut bytes = Vec::new();
+                let done = write_parquet(&table, &origin, &mut bytes);
+                write(format!("{}.parquet", table.name()), done.map(|()| bytes))?;
+            }
+        }
+        write("fleet.json".to_owned(), Ok(self.to_json().into_bytes()))?;
+        #[cfg(feature = "html")]
+        if files.has_page {
+            let mut bytes = Vec::new();
+            let page = super::page::page(self, files.has_reports);
+            let done = crate::report::write_fleet_page(&page, &mut bytes);
+            write("fleet.html".to_owned(), done.map(|()| bytes))?;
+        }
+        Ok(written)
+    }
+
+    /// What `fleet.json` holds: counts, findings, roles, causes.
+    pub fn to_json(&self) -> String {
+        let Counts { planned, ok, failed, unmatched } = self.counts();
+        let roles = self.roles.iter().map(|role| RoleDocument {
+            role: &role.role,
+            ranks: role.ranks,
+            rank_list: &role.rank_list,
+        });
+        let causes = self.causes.iter().map(|cause| CauseDocument {
+            reason: &cause.reason,
+            place: &cause.place,
+            module_class: &cause.module,
+            ranks: cause.ranks,
+            share: cause.share,
+            spread: cause.spread.label(),
+            rank_list: &cause.rank_list,
+            median_difference_us: cause.median_us,
+            worst_rank: &cause.worst,
+            worst_difference_us: cause.worst_us,
+            communication: cause.is_communication,
+        });
+        let document = Document {
+            schema_version: FLEET_SCHEMA,
+            tracetree_version: env!("CARGO_PKG_VERSION"),
+            baseline: &self.baseline,
+            candidate: &self.candidate,
+            planned,
+            ok,
+            failed,
+            unmatched,
+            coverage: self.counts().coverage(),
+            findings: &self.findings,
+            roles: roles.collect(),
+            causes: causes.collect(),
+            notes: &self.notes,
+        };
+        let mut text = serde_json::to_string_pretty(&document).expect("plain values");
+        text.push('\n');
+        text
+    }
+}

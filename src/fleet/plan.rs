@@ -1,0 +1,444 @@
+//! Two folders with the traces of many ranks → a [`Plan`]: which traces are compared, and under which
+//! key the result is kept.
+//!
+//! Only the heads of the files are read. What has no partner stands in the plan as well, with the reason,
+//! so that nothing that was found is lost: compared + failed + unmatched = planned.
+
+use super::heads::{self, Head};
+use super::pairing;
+use crate::analysis::{AnalysisOptions, Categories};
+use crate::comparison::ComparisonOptions;
+use crate::diff::{Aliases, DiffOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::program::{Phase, RepeatDetection, Selection, StepRange};
+use crate::side::{PerSide, Side};
+use crate::storage::{self, Stored};
+use crate::trace::ReadOptions;
+use crate::tree::{Frames, TreeOptions};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The layout of plans and shards; rises when a field or column changes its meaning or goes.
+pub const FLEET_SCHEMA: u32 = 1;
+
+const FORMAT: &str = "tracetree fleet plan";
+
+/// What is compared with what, and how. Written as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    format: String,
+    schema_version: u32,
+    tracetree_version: String,
+    /// The folder with the traces before.
+    pub baseline: String,
+    /// The folder with the traces after.
+    pub candidate: String,
+    /// How each pair is compared.
+    pub options: PlanOptions,
+    /// The pairs, by rank, step and name.
+    pub pairs: Vec<PlannedPair>,
+    /// What has no partner.
+    pub unmatched: Vec<Unmatched>,
+    /// What was odd about the folders, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Two traces of one rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPair {
+    /// The rank; `None` where the files do not tell it and were paired by name.
+    pub rank: Option<i64>,
+    /// The step that the names of the files tell, where they do.
+    pub step: Option<i64>,
+    /// The folder of the pair's own report.
+    pub folder: String,
+    /// Hash of the inputs, the options and the version: the name of its shard.
+    pub key: String,
+    /// The trace before.
+    pub baseline: PlannedFile,
+    /// The trace after.
+    pub candidate: PlannedFile,
+}
+
+impl PlannedPair {
+    /// The file of one side.
+    pub fn file(&self, side: Side) -> &PlannedFile {
+        match side {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        }
+    }
+}
+
+/// A trace, as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedFile {
+    /// The file or object.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What changes with its content: the time of the last change in ns, or the object's ETag.
+    pub version: String,
+    /// Number of processes that its head tells.
+    pub world_size: Option<i64>,
+    /// The first device of its head; empty where it tells none.
+    pub device: String,
+}
+
+impl PlannedFile {
+    fn of(head: &Head) -> PlannedFile {
+        PlannedFile {
+            path: head.stored.path.display().to_string(),
+            size: head.stored.size,
+            version: head.stored.version.clone(),
+            world_size: head.world_size,
+            device: head.device.clone(),
+        }
+    }
+
+    /// Whether what stands there now is what was planned.
+    pub(super) fn is_unchanged(&self) -> Result<bool> {
+        let Stored { size, version, .. } = storage::stat(Path::new(&self.path))?;
+        Ok(size == self.size && version == self.version)
+    }
+}
+
+/// A trace without partner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unmatched {
+    /// The rank, where it is known.
+    pub rank: Option<i64>,
+    /// `baseline` or `candidate`: where it was found.
+    pub side: String,
+    /// The file.
+    pub path: String,
+    /// `NO_PARTNER`, `DUPLICATE_RANK`, or why its head could not be read.
+    pub code: String,
+    /// The same in words.
+    pub message: String,
+}
+
+/// How the pairs of a plan are compared. All of it travels with the plan: files of rules as their text.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PlanOptions {
+    /// Python frames are left out.
+    pub no_python: bool,
+    /// Repeats do not stand for steps.
+    pub no_repeats: bool,
+    /// Only work of this phase.
+    pub phase: Option<String>,
+    /// Only these steps of the baseline.
+    pub base_steps: Option<String>,
+    /// Only these steps of the candidate.
+    pub new_steps: Option<String>,
+    /// Names that count as equal: TOML.
+    pub aliases: Option<String>,
+    /// Rules for kinds of work: TOML.
+    pub categories: Option<String>,
+    /// Damage is an error.
+    pub strict: bool,
+    /// The most bytes that a trace may unpack to.
+    pub max_unpacked: Option<u64>,
+    /// Each pair has a report of its own.
+    pub reports: bool,
+    /// What else decides what a pair's result is, as text: part of the keys.
+    pub also: String,
+}
+
+impl PlanOptions {
+    /// The options of each comparison.
+    ///
+    /// # Errors
+    /// If a text is none of what it should be.
+    pub fn comparison(&self) -> Result<ComparisonOptions> {
+        let frames = if self.no_python { Frames::LeftOut } else { Frames::Kept };
+        let repeats = if self.no_repeats { RepeatDetection::Off } else { RepeatDetection::Found };
+        let mut diff = DiffOptions::default().repeats(repeats);
+        if let Some(text) = &self.aliases {
+            diff = diff.aliases(Aliases::parse(text, "aliases of the plan")?);
+        }
+        let mut analysis = AnalysisOptions::default();
+        if let Some(text) = &self.categories {
+            analysis = analysis.categories(Categories::parse(text, "categories of the plan")?);
+        }
+        Ok(ComparisonOptions::default()
+            .read(self.reading())
+            .selection(self.selection(&self.base_steps)?, self.selection(&self.new_steps)?)
+            .tree(TreeOptions::default().frames(frames))
+            .diff(diff)
+            .analysis(analysis))
+    }
+
+    /// How the traces are read.
+    pub fn reading(&self) -> ReadOptions {
+        let mut reading = ReadOptions::default();
+        (reading.strict, reading.max_unpacked) = (self.strict, self.max_unpacked);
+        reading
+    }
+
+    fn selection(&self, steps: &Option<String>) -> Result<Selection> {
+        let wrong = |what: &str, why: String| Error::new(ErrorKind::Usage, what, why);
+        let phase = self.phase.as_deref().map(|text| {
+            Phase::from_label(text).ok_or_else(|| {
+                wrong(text, "is no phase".to_owned())
+                    .remedy(format!("one of {}", Phase::ALL.map(Phase::label).join(", ")))
+            })
+        });
+        let steps = steps.as_deref();
+        let steps = steps.map(|text| StepRange::from_str(text).map_err(|why| wrong(text, why)));
+        Ok(Selection { phase: phase.transpose()?, steps: steps.transpose()? })
+    }
+}
+
+impl Plan {
+    /// Looks for the traces in two folders and pairs them: by rank and step, then by rank, then by name.
+    ///
+    /// A rank is what the head of the file says, else the number behind `rank` in its name.
+    ///
+    /// # Errors
+    /// If a folder cannot be listed or holds no trace, or if nothing has a partner.
+    pub fn make(baseline: &Path, candidate: &Path, options: PlanOptions) -> Result<Plan> {
+        let folders = PerSide::new(baseline, candidate);
+        let reading = options.reading();
+        options.comparison()?;
+        let found = PerSide::new(
+            heads::of_folder(baseline, &reading)?,
+            heads::of_folder(candidate, &reading)?,
+        );
+        let mut notes = Vec::new();
+        for side in Side::BOTH {
+            let foreign = found[side].foreign.iter();
+            notes.extend(
+                foreign.map(|path| format!("{} is no trace and is left out", path.display())),
+            );
+        }
+        notes.extend(about_worlds(&found.as_ref().map(|found| found.heads.as_slice()), folders));
+        let paired = pairing::pair(&found.map(|found| found.heads));
+        if paired.pairs.iter().any(|pair| pair.is_by_name) {
+            notes.push(
+                "the files do not all tell another rank: some are paired by their names".to_owned(),
+            );
+        }
+        let mut taken = BTreeSet::new();
+        let pairs: Vec<PlannedPair> =
+            paired.pairs.iter().map(|pair| planned(pair, &options, &mut taken)).collect();
+        if pairs.is_empty() {
+            return Err(nothing_paired(folders, &paired.single));
+        }
+        Ok(Plan {
+            format: FORMAT.to_owned(),
+            schema_version: FLEET_SCHEMA,
+            tracetree_version: env!("CARGO_PKG_VERSION").to_owned(),
+            baseline: baseline.display().to_string(),
+            candidate: candidate.display().to_string(),
+            options,
+            pairs,
+            unmatched: paired.single.iter().map(unmatched).collect(),
+            notes,
+        })
+    }
+
+    /// Pairs and what has no partner.
+    pub fn planned(&self) -> usize {
+        self.pairs.len() + self.unmatched.len()
+    }
+
+    /// The plan as JSON.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a plan is plain values");
+        text.push('\n');
+        text
+    }
+
+    /// Reads a plan; `path` stands for the text in messages.
+    ///
+    /// # Errors
+    /// If it is no plan, or one of another version.
+    pub fn parse(text: &str, path: &Path) -> Result<Plan> {
+        #[derive(Deserialize)]
+        struct Kind {
+            format: Option<String>,
+            schema_version: Option<u32>,
+            tracetree_version: Option<String>,
+        }
+        let remedy = "make it again with `tracetree fleet plan`";
+        let refused =
+            |message: String| Error::new(ErrorKind::Malformed, path, message).remedy(remedy);
+        let kind: Kind = serde_json::from_str(text)
+            .map_err(|error| refused(format!("is no plan of a fleet: {error}")))?;
+        if kind.format.as_deref() != Some(FORMAT) {
+            return Err(refused("is no plan of a fleet".to_owned()));
+        }
+        let version = kind.tracetree_version.unwrap_or_default();
+        if kind.schema_version != Some(FLEET_SCHEMA) || version != env!("CARGO_PKG_VERSION") {
+            let message =
+                format!("is a plan of tracetree {version}, this is {}", env!("CARGO_PKG_VERSION"));
+            return Err(refused(message));
+        }
+        serde_json::from_str(text).map_err(|error| refused(format!("is damaged: {error}")))
+    }
+
+    /// Reads the plan at `path`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or as [`Plan::parse`].
+    pub fn read(path: &Path) -> Result<Plan> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::io(path, "read the plan", error))?;
+        Plan::parse(&text, path)
+    }
+
+    /// Writes the plan to `path`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        storage::replace(path, self.to_json().as_bytes())
+    }
+}
+
+/// The whole path, where it is one of this machine: workers may stand in another folder.
+pub fn whole_path(path: &Path) -> PathBuf {
+    match storage::is_remote(path) {
+        true => path.to_path_buf(),
+        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    }
+}
+
+fn planned(
+    pair: &pairing::Pair,
+    options: &PlanOptions,
+    taken: &mut BTreeSet<String>,
+) -> PlannedPair {
+    let rank = pair.heads.baseline.rank.or(pair.heads.candidate.rank).filter(|_| !pair.is_by_name);
+    let step = pair.heads.baseline.step.filter(|_| !pair.is_by_name && pair.has_steps);
+    let name = pair.heads.candidate.name();
+    let folder = match (rank, step) {
+        (Some(rank), Some(step)) => format!("rank_{rank}.step{step}"),
+        (Some(rank), None) => format!("rank_{rank}"),
+        (None, _) => heads::stem(&name).to_owned(),
+    };
+    // `x.json` and `x.json.gz` have one stem.
+    let folder = if taken.insert(folder.clone()) { folder } else { name };
+    let (baseline, candidate) =
+        (PlannedFile::of(&pair.heads.baseline), PlannedFile::of(&pair.heads.candidate));
+    let key = key(&[&baseline, &candidate], options);
+    PlannedPair { rank, step, folder, key, baseline, candidate }
+}
+
+/// Hash of all that the result of a pair depends on.
+fn key(files: &[&PlannedFile; 2], options: &PlanOptions) -> String {
+    let of = (FLEET_SCHEMA, env!("CARGO_PKG_VERSION"), options, files);
+    let text = serde_json::to_string(&of).expect("plain values");
+    format!("{:032x}", twox_hash::XxHash3_128::oneshot(text.as_bytes()))
+}
+
+fn unmatched(single: &pairing::Single) -> Unmatched {
+    let head = &single.head;
+    let (code, message) = match (&head.damage, single.reason) {
+        (Some((code, message)), _) => ((*code).to_owned(), message.clone()),
+        (None, pairing::Reason::NoPartner) => {
+            ("NO_PARTNER".to_owned(), "has no partner and is left out".to_owned())
+        }
+        (None, pairing::Reason::Duplicate) => {
+            let rank = head.rank.unwrap_or_default();
+            let message = format!("is not the only file of rank {rank} and is left out");
+            ("DUPLICATE_RANK".to_owned(), message)
+        }
+    };
+    Unmatched {
+        rank: head.rank,
+        side: match single.side {
+            Side::Baseline => "baseline".to_owned(),
+            Side::Candidate => "candidate".to_owned(),
+        },
+        path: head.stored.path.display().to_string(),
+        code,
+        message,
+    }
+}
+
+fn nothing_paired(folders: PerSide<&Path>, single: &[pairing::Single]) -> Error {
+    if let Some((_, message)) = single.iter().find_map(|single| single.head.damage.as_ref()) {
+        return Error::new(ErrorKind::Usage, folders.baseline, message)
+            .remedy("and no other file has a partner");
+    }
+    let message = format!("no trace in it has a partner in {}", folders.candidate.display());
+    Error::new(ErrorKind::Usage, folders.baseline, message)
+        .remedy("the files are paired by distributedInfo.rank, else by their names")
+}
+
+/// Worlds of several sizes, and ranks that are nowhere.
+fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String> {
+    let sizes = |side: Side| -> BTreeSet<i64> {
+        heads[side].iter().filter_map(|head| head.world_size).collect()
+    };
+    let mut notes = Vec::new();
+    for side in Side::BOTH {
+        let sizes = sizes(side);
+        if sizes.len() > 1 {
+            let folder = folders[side].display();
+            notes.push(format!("the files in {folder} tell world sizes of {}", list(&sizes)));
+        }
+    }
+    let (before, after) = (sizes(Side::Baseline), sizes(Side::Candidate));
+    if before.len() == 1 && after.len() == 1 && before != after {
+        notes.push(format!("the world size was {} and is {}", list(&before), list(&after)));
+    }
+    let world = before.union(&after).max().copied().unwrap_or(0);
+    let known: BTreeSet<i64> = Side::BOTH
+        .iter()
+        .flat_map(|&side| heads[side].iter().filter_map(|head| head.rank))
+        .collect();
+    let missing: Vec<u64> = (0..world.clamp(0, 1 << 20))
+        .filter(|rank| !known.contains(rank))
+        .map(|rank| rank as u64)
+        .collect();
+    if !missing.is_empty() && !known.is_empty() {
+        let ranks = super::rank_table::ranges(&missing).replace('#', "");
+        notes.push(format!("{} of {world} ranks are in neither folder: {ranks}", missing.len()));
+    }
+    notes
+}
+
+fn list(sizes: &BTreeSet<i64>) -> String {
+    sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, version: &str) -> PlannedFile {
+        PlannedFile {
+            path: path.to_owned(),
+            size: 7,
+            version: version.to_owned(),
+            world_size: None,
+            device: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_key_changes_with_inputs_and_options_alone() {
+        let options = PlanOptions::default();
+        let of = |version: &str, options: &PlanOptions| {
+            key(&[&file("a", "1"), &file("b", version)], options)
+        };
+        assert_eq!(of("1", &options), of("1", &options));
+        assert_ne!(of("1", &options), of("2", &options));
+        let other = PlanOptions { no_python: true, ..PlanOptions::default() };
+        assert_ne!(of("1", &options), of("1", &other));
+    }
+
+    #[test]
+    fn what_is_no_plan_or_of_another_version_is_refused() {
+        let refused = |text: &str| Plan::parse(text, Path::new("plan.json")).expect_err("refused");
+        assert!(refused("{}").to_string().contains("is no plan"));
+        let other = r#"{"format": "tracetree fleet plan", "schema_version": 1, "tracetree_version": "0.0.1"}"#;
+        assert!(refused(other).to_string().contains("tracetree 0.0.1"));
+    }
+}

@@ -1,0 +1,171 @@
+//! What is known of many ranks → `fleet.html`: one page that needs no network.
+//!
+//! The head, the findings, the causes and the ranks are plain HTML; the heat maps are drawn by the script
+//! from embedded columns.
+
+use super::STYLE;
+use super::data::without_tags;
+use askama::Template;
+use serde::Serialize;
+use std::io::{self, Write};
+
+const SCRIPT: &str = include_str!("script/fleet.js");
+
+/// A heat map has at most so many rows and columns; several ranks or columns share one then, and the
+/// largest of them is shown.
+const MOST: usize = 512;
+
+/// Ranks and causes that are listed; the others stand in the tables.
+const LISTED: usize = 500;
+
+/// What `fleet.html` shows.
+#[derive(Debug, Clone, Default)]
+pub struct FleetPage {
+    /// The two folders.
+    pub folders: [String; 2],
+    /// How many were planned, compared, failed.
+    pub lead: String,
+    /// Code, ranks and sentence of each finding.
+    pub findings: Vec<[String; 3]>,
+    /// The causes.
+    pub causes: Vec<FleetCauseLine>,
+    /// The heat maps.
+    pub maps: Vec<HeatMap>,
+    /// The ranks.
+    pub ranks: Vec<FleetRankLine>,
+    /// What was odd.
+    pub notes: Vec<String>,
+}
+
+/// A cause on the page.
+#[derive(Debug, Clone, Default)]
+pub struct FleetCauseLine {
+    /// Reason and place.
+    pub what: String,
+    /// How many ranks share it, and which.
+    pub whom: String,
+    /// Share of the ranks in percent, for a bar.
+    pub percent: f64,
+    /// Candidate − baseline per step, as text.
+    pub difference: String,
+    /// What shows it.
+    pub evidence: String,
+}
+
+/// A rank on the page.
+#[derive(Debug, Clone, Default)]
+pub struct FleetRankLine {
+    /// Its name.
+    pub name: String,
+    /// Its report; empty where it has none.
+    pub link: String,
+    /// Texts of the cells: role, times, waits, what was odd.
+    pub cells: Vec<String>,
+}
+
+/// Values by rank and step, or rank and collective.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct HeatMap {
+    /// What it shows.
+    pub title: String,
+    /// How to read it.
+    pub about: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// Names of the rows.
+    pub rows: Vec<String>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The values by row, then column; `None` where there is none.
+    pub values: Vec<Option<f64>>,
+}
+
+impl HeatMap {
+    /// The map of some cells: row, column, value. It has at most 512 rows and columns; where there are
+    /// more, neighbours share one, and the largest of their values is kept.
+    #[must_use]
+    pub fn with_cells(
+        self,
+        (rows, columns): (&[String], &[String]),
+        cells: impl Iterator<Item = (usize, usize, f64)>,
+    ) -> HeatMap {
+        let of = |count: usize| count.div_ceil(MOST).max(1);
+        let (by_row, by_column) = (of(rows.len()), of(columns.len()));
+        let (rows, columns) = (shared(rows, by_row), shared(columns, by_column));
+        let mut values: Vec<Option<f64>> = vec![None; rows.len() * columns.len()];
+        for (row, column, value) in cells {
+            let value = (value * 1e3).round() / 1e3;
+            let cell = &mut values[row / by_row * columns.len() + column / by_column];
+            if cell.is_none_or(|known| known.abs() < value.abs()) {
+                *cell = Some(value);
+            }
+        }
+        HeatMap { rows, columns, values, ..self }
+    }
+}
+
+/// The names of so many neighbours at a time.
+fn shared(names: &[String], by: usize) -> Vec<String> {
+    let name = |some: &[String]| match some {
+        [only] => only.clone(),
+        [first, .., last] => format!("{first} … {last}"),
+        [] => String::new(),
+    };
+    names.chunks(by).map(name).collect()
+}
+
+#[derive(Template)]
+#[template(path = "fleet.html")]
+struct Page<'a> {
+    style: &'static str,
+    script: &'static str,
+    version: &'static str,
+    page: &'a FleetPage,
+    causes: &'a [FleetCauseLine],
+    ranks: &'a [FleetRankLine],
+    data: String,
+}
+
+/// Writes `fleet.html`.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
+    let template = Page {
+        style: STYLE,
+        script: SCRIPT,
+        version: env!("CARGO_PKG_VERSION"),
+        page,
+        causes: &page.causes[..page.causes.len().min(LISTED)],
+        ranks: &page.ranks[..page.ranks.len().min(LISTED)],
+        data: without_tags(&page.maps)?,
+    };
+    template.write_into(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_map_keeps_its_largest_values() {
+        let names = |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>();
+        let all = (0..1000).flat_map(|row| (0..3).map(move |column| (row, column, 0.5)));
+        let cells = all.chain([(999, 1, -7.0), (998, 1, 1.0)]);
+        let small = HeatMap::default().with_cells((&names(1000), &names(3)), cells);
+        assert_eq!((small.rows.len(), small.columns.len(), small.values.len()), (500, 3, 1500));
+        assert_eq!(small.rows[499], "998 … 999");
+        assert_eq!(small.values[499 * 3 + 1], Some(-7.0));
+        assert_eq!(small.values[0], Some(0.5));
+    }
+
+    #[test]
+    fn names_end_no_script() {
+        let map = HeatMap { rows: vec!["</script>".to_owned()], ..HeatMap::default() };
+        let mut out = Vec::new();
+        let page = FleetPage { maps: vec![map], ..FleetPage::default() };
+        write_fleet_page(&page, &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(text.matches("</script>").count(), 2, "that of the data and that of the script");
+    }
+}

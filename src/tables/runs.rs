@@ -1,0 +1,52 @@
+//! The columns in which tables of accounted events end where both sides have several runs.
+
+use super::table::{ColumnType, Columns};
+use crate::analysis::{Analysis, Judgement, RunFigures};
+use crate::side::Side;
+
+const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
+
+/// Runs, median and spread; none with one run on a side. `figures` gives those of a row and side,
+/// nothing where there is nothing to compare.
+pub(super) fn columns<R: 'static>(
+    analysis: &Analysis,
+    figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
+) -> Columns<Analysis, R> {
+    if !analysis.has_runs() {
+        return Columns::new();
+    }
+    Columns::new()
+        .sides(
+            "runs_*",
+            (ColumnType::Whole, ""),
+            "with several runs a side: how many",
+            move |a: &Analysis, r: &R, side| figures(a, r, side).map(|of| of.runs).into(),
+        )
+        .sides(
+            "run_median_us_*",
+            MICROS,
+            "with several runs a side: median over them of the time in a step",
+            move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
+        )
+        .sides(
+            "run_spread_us_*",
+            MICROS,
+            "with several runs a side: the largest difference between two of them",
+            move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
+        )
+}
+
+/// What a judgement by runs rests on.
+pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
+    Some(RunFigures {
+        runs: judgement.repeats[side],
+        median_us: judgement.median_us[side],
+        spread_us: judgement.spread_us[side],
+    })
+}
+
+/// The figures of rows of the account, by their positions.
+pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
+    let events = rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
+    Some(analysis.run_figures(side, events))
+}

@@ -1,0 +1,157 @@
+//! Several runs a side: tables have their figures, and what varies among the runs of a side is no
+//! difference between the sides.
+
+mod support;
+
+use support::compared;
+use support::trace_builder::{Op, TraceBuilder};
+use tracetree::analysis::Analysis;
+use tracetree::report::{answer_remarks, summarise, write_csv};
+use tracetree::tables::TableKind;
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side, Trace};
+
+/// Two steps of a matrix product of so many µs, with further ops of 5 µs below one op.
+fn run(gemm: f64, others: &[&str]) -> Trace {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for number in 1..=2 {
+            t.step(number, |t| {
+                t.op(Op::new("aten::linear"), |t| {
+                    t.op(Op::new("aten::mm"), |t| t.kernel("gemm", gemm));
+                    for name in others {
+                        t.op(Op::new(name), |t| t.kernel("elementwise", 5.0));
+                    }
+                });
+            });
+        }
+    });
+    compared::trace("run", &trace.json())
+}
+
+fn compare(baseline: Vec<Trace>, candidate: Vec<Trace>) -> Comparison {
+    let runs = PerSide::new(baseline, candidate);
+    Comparison::of_runs(runs, &ComparisonOptions::default()).expect("a comparison")
+}
+
+/// The cells of a column of a table.
+fn column(analysis: &std::sync::Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> {
+    let mut text = Vec::new();
+    write_csv(&kind.of(analysis), &mut text).expect("a table");
+    let mut reader = csv::Reader::from_reader(text.as_slice());
+    let at = reader.headers().expect("a head").iter().position(|head| head == name);
+    let Some(at) = at else { panic!("{} has no column {name}", kind.name()) };
+    reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
+}
+
+#[test]
+fn every_table_of_accounted_events_has_runs_median_and_spread() {
+    let times = PerSide::new([100.0, 130.0, 104.0], [200.0, 190.0, 230.0]);
+    let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    for kind in [
+        TableKind::Rows,
+        TableKind::Names,
+        TableKind::UniqueArgs,
+        TableKind::Kernels,
+        TableKind::SameKernels,
+        TableKind::Categories,
+        TableKind::Phases,
+    ] {
+        let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
+        // A row of `diff_stats` is the op of one step: half of the time of its step is its own.
+        let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
+        for (name, expected) in [
+            ("runs_trace1", 3.0),
+            ("run_median_us_trace1", 104.0 * share),
+            ("run_spread_us_trace1", 30.0 * share),
+            ("runs_trace2", 3.0),
+            ("run_median_us_trace2", 200.0 * share),
+            ("run_spread_us_trace2", 40.0 * share),
+        ] {
+            assert_eq!(cells(name).parse(), Ok(expected), "{} {name}", kind.name());
+        }
+    }
+    assert_eq!(column(comparison.analysis(), TableKind::Verdicts, "spread_us_trace1"), ["30.000"]);
+}
+
+#[test]
+fn with_one_run_a_side_there_are_no_such_columns_and_the_noise_is_said_to_be_unknown() {
+    let comparison = compare(vec![run(100.0, &[])], vec![run(200.0, &[])]);
+    for kind in TableKind::ALL {
+        let table = kind.of(comparison.analysis());
+        let has_runs = table.columns().iter().any(|column| column.name.starts_with("run_median"));
+        assert!(!has_runs, "{}", kind.name());
+    }
+    let told = answer_remarks(comparison.analysis());
+    assert_eq!(told, ["one run each: noise between runs unknown"]);
+    let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
+    let told = answer_remarks(several.analysis());
+    assert!(told.contains(&"one run of a side: noise between runs unknown".to_owned()), "{told:?}");
+}
+
+#[test]
+fn the_remark_tells_the_middle_of_the_runs_and_how_far_they_lie_apart() {
+    let baseline = [100.0, 130.0, 104.0].map(|time| run(time, &[])).to_vec();
+    let comparison = compare(baseline, vec![run(100.0, &[])]);
+    let summary = summarise(comparison.analysis());
+    let runs = summary.trace1.runs.expect("several runs");
+    assert_eq!((runs.count, runs.step_time_median_us, runs.step_time_spread_us), (3, 104.0, 30.0));
+    assert!(runs.step_wall_spread_us.is_some_and(|spread| spread > 0.0), "{runs:?}");
+    assert!(summary.trace2.runs.is_none());
+    let remarks = answer_remarks(comparison.analysis());
+    let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
+    assert!(
+        told("3 runs of trace1") && told("GPU time 104.00 us, 30.00 us (28.8 %) apart"),
+        "{remarks:?}"
+    );
+}
+
+/// Points of difference that stay, and that vary.
+fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
+    let traces = |runs: &[&[&str]]| runs.iter().map(|others| run(100.0, others)).collect();
+    let summary = summarise(compare(traces(baseline), traces(candidate)).analysis());
+    [summary.points_of_difference, summary.varying_points]
+}
+
+#[test]
+fn what_varies_among_the_runs_of_a_side_is_no_difference_between_the_sides() {
+    const NONE: &[&str] = &[];
+    const RELU: &[&str] = &["aten::relu"];
+    const BOTH: &[&str] = &["aten::relu", "aten::add"];
+    // Two steps, so each op makes two points.
+    assert_eq!(points(&[RELU], &[NONE]), [2, 0]);
+    assert_eq!(
+        points(&[RELU, RELU], &[NONE, NONE]),
+        [2, 0],
+        "in all runs of a side, in none of the other"
+    );
+    assert_eq!(points(&[RELU, NONE], &[NONE]), [0, 2], "not in all runs of its own side");
+    assert_eq!(points(&[RELU], &[NONE, RELU]), [0, 2], "in some run of the other side");
+    assert_eq!(points(&[NONE], &[RELU, NONE]), [0, 2], "the sides exchanged");
+    assert_eq!(points(&[BOTH, BOTH], &[NONE, RELU]), [2, 2], "one of two");
+}
+
+#[test]
+fn a_whole_group_of_calls_varies_with_the_call_that_it_lies_in() {
+    let run = |has_group: bool, has_more: bool| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            t.op(Op::new("aten::linear"), |t| {
+                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 100.0));
+                if has_group {
+                    t.op(Op::new("aten::norm"), |t| {
+                        t.op(Op::new("aten::mul"), |t| t.kernel("elementwise", 5.0));
+                        if has_more {
+                            t.op(Op::new("aten::add"), |t| t.kernel("elementwise", 5.0));
+                        }
+                    });
+                }
+            });
+        });
+        compared::trace("run", &trace.json())
+    };
+    let comparison =
+        compare(vec![run(true, true), run(false, false)], vec![run(true, false), run(true, false)]);
+    let (settled, varying) = comparison.analysis().settled_differences();
+    assert_eq!((settled.len(), varying), (0, 1));
+    assert_eq!(comparison.diff().differences().len(), 1);
+    assert!(comparison.tree(Side::Baseline).len() > comparison.tree(Side::Candidate).len());
+}

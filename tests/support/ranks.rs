@@ -1,0 +1,143 @@
+//! The ranks of a training job before and after, with faults planted after: a folder of traces each.
+//!
+//! Four roles (pipeline stages) of as many ranks each. A step computes two blocks and one op that only its
+//! role has, reduces over the ranks of its role, then over all ranks. Collectives end everywhere at once,
+//! so that who computes longer waits less.
+
+use super::trace_builder::{HostThread, Op, TraceBuilder};
+use serde_json::json;
+use std::fs;
+use std::io::Result;
+use std::path::Path;
+
+/// Recorded steps.
+const STEPS: u32 = 3;
+
+/// Times in µs.
+const GEMM: f64 = 100.0;
+const SLOW_GEMM: f64 = 200.0;
+const RELU: f64 = 20.0;
+const OWN: f64 = 100.0;
+const SLOW_OWN: f64 = 150.0;
+const REDUCE: f64 = 30.0;
+
+/// What each role has alone.
+const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
+
+/// A fleet of this many ranks, a multiple of four and at least 16.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranks(pub usize);
+
+impl Ranks {
+    /// After the change its matrix products take twice as long, and the others of its role wait.
+    pub fn straggler(self) -> usize {
+        self.0 / 4 + 3
+    }
+
+    /// The role (of 0 to 3) whose own op takes half as long again on all its ranks.
+    pub fn slow_role(self) -> usize {
+        2
+    }
+
+    /// Left no trace after the change.
+    pub fn missing(self) -> usize {
+        1
+    }
+
+    /// Its trace after the change is cut off.
+    pub fn truncated(self) -> usize {
+        3 * self.0 / 4 + 2
+    }
+
+    /// Does not take part in the second reduction of its role after the change.
+    pub fn without_collective(self) -> usize {
+        2
+    }
+
+    /// The role of a rank.
+    pub fn role(self, rank: usize) -> usize {
+        4 * rank / self.0
+    }
+
+    /// The numbers of the ranks of a role, as tables write them.
+    pub fn of_role(self, role: usize) -> String {
+        format!("{}-{}", role * self.0 / 4, (role + 1) * self.0 / 4 - 1)
+    }
+
+    /// Writes `before` and `after` below `folder`.
+    pub fn write(self, folder: &Path) -> Result<()> {
+        for (name, is_after) in [("before", false), ("after", true)] {
+            fs::create_dir_all(folder.join(name))?;
+            for rank in (0..self.0).filter(|&rank| !is_after || rank != self.missing()) {
+                let text = self.trace(rank, is_after);
+                let end = match is_after && rank == self.truncated() {
+                    true => text.len() * 2 / 3,
+                    false => text.len(),
+                };
+                fs::write(folder.join(name).join(format!("rank_{rank}.json")), &text[..end])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The trace of one rank.
+    pub fn trace(self, rank: usize, is_after: bool) -> String {
+        let world = json!({"backend": "nccl", "rank": rank, "world_size": self.0});
+        TraceBuilder::cuda()
+            .header("distributedInfo", world)
+            .thread("main", |t| (0..STEPS).for_each(|at| self.step(t, rank, at, is_after)))
+            .json()
+    }
+
+    fn step(self, t: &mut HostThread<'_>, rank: usize, step: u32, is_after: bool) {
+        let role = self.role(rank);
+        let compute = |rank: usize| self.compute(rank, step, is_after);
+        let slowest = |role: usize| {
+            let ranks = (0..self.0).filter(|&other| self.role(other) == role);
+            ranks.map(compute).fold(0.0, f64::max)
+        };
+        let slowest_role = (0..4).map(slowest).fold(0.0, f64::max);
+        let lacks = is_after && rank == self.without_collective() && step == 1;
+        t.step(step, |t| {
+            for block in 0..2 {
+                t.module(&format!("Block_{block}"), |t| {
+                    let gemm = self.gemm(rank, step, is_after);
+                    t.op(Op::new("aten::mm").dims(&[&[64, 64], &[64, 64]]), |t| {
+                        t.kernel("gemm", gemm)
+                    });
+                    t.op("aten::relu", |t| t.kernel("relu", RELU));
+                });
+            }
+            let own = self.own(rank, is_after);
+            t.op(OWN_OPS[role], |t| t.kernel("own_kernel", own));
+            if !lacks {
+                let wait = slowest(role) - compute(rank);
+                reduce(t, &format!("role_{role}"), step, REDUCE + wait);
+            }
+            reduce(t, "world", step, REDUCE + slowest_role - slowest(role));
+        });
+    }
+
+    fn compute(self, rank: usize, step: u32, is_after: bool) -> f64 {
+        2.0 * (self.gemm(rank, step, is_after) + RELU) + self.own(rank, is_after)
+    }
+
+    fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
+        // No two ranks take exactly as long.
+        let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
+        let is_slow = is_after && rank == self.straggler();
+        scatter + if is_slow { SLOW_GEMM } else { GEMM }
+    }
+
+    fn own(self, rank: usize, is_after: bool) -> f64 {
+        let is_slow = is_after && self.role(rank) == self.slow_role();
+        if is_slow { SLOW_OWN } else { OWN }
+    }
+}
+
+fn reduce(t: &mut HostThread<'_>, group: &str, step: u32, micros: f64) {
+    let op = Op::new("c10d::allreduce_")
+        .arg("Process Group Name", json!(group))
+        .arg("Seq", json!(step + 1));
+    t.op(op, |t| t.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", micros));
+}
