@@ -75,13 +75,16 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
         let (backward, forward): (Vec<&Region>, Vec<&Region>) =
             found.iter().partition(|region| tree.name(region.call).contains("Backward"));
         assert_eq!((forward.len(), backward.len(), modules.len()), (regions, regions, regions));
-        let starts = |region: &&Region| tree.trace().start(tree.event(region.call).expect("an event"));
+        let starts =
+            |region: &&Region| tree.trace().start(tree.event(region.call).expect("an event"));
         let mut forward = forward;
         forward.sort_by_key(starts);
         for (region, &at) in forward.iter().zip(&modules) {
             // All ops of the module, and no other.
             let ops = |inside: &dyn Fn(usize) -> bool| -> BTreeSet<usize> {
-                (0..events.len()).filter(|&at| events[at]["cat"] == "cpu_op" && inside(at)).collect()
+                (0..events.len())
+                    .filter(|&at| events[at]["cat"] == "cpu_op" && inside(at))
+                    .collect()
             };
             let within = |outer: usize, inner: usize| {
                 let ((from, until), (start, end)) = (span(&events[outer]), span(&events[inner]));

@@ -31,9 +31,9 @@ use crate::trace::Notes;
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 pub(crate) use keys::normalise as plain_name;
-pub(crate) use regions::is_fused;
 use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
+pub(crate) use regions::is_fused;
 use std::sync::Arc;
 
 /// Stands for "no partner" in columns of calls.

@@ -37,7 +37,11 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     let is_slower = scale.difference(part.time) > 0;
     let arguments = &part.key.arguments;
     if part.key.kind == PartKind::Region {
-        return if part.region_side() == Side::Candidate { Reason::Compiled } else { Reason::Uncompiled };
+        return if part.region_side() == Side::Candidate {
+            Reason::Compiled
+        } else {
+            Reason::Uncompiled
+        };
     }
     let count = part.kernel_count();
     if count.baseline == 0 || count.candidate == 0 {

@@ -133,8 +133,8 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
-    let is_generated = is_fused(tree.name(call))
-        || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
+    let is_generated =
+        is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
     Leaf {
         kernels: kernels.to_vec(),
         is_generated,
@@ -199,7 +199,7 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
 }
 
 /// Whether one op with one kernel stands where several stood, and takes what they took from outside:
-/// each of its inputs is an input of one of them, the first input of the first one is among them, and
+/// each of its inputs is an input of one of them, the first tensor of the first one is among them, and
 /// no op of its name is among those that are gone.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
@@ -208,7 +208,7 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         long.iter().any(|leaf| leaf.shapes.as_ref().is_some_and(|shapes| shapes.contains(*shape)))
     };
     let tensors: Vec<&Vec<i64>> = inputs.iter().filter(|shape| !shape.is_empty()).collect();
-    let begins = first.shapes.as_ref().and_then(|shapes| shapes.first());
+    let begins = first.shapes.as_ref().and_then(|shapes| shapes.iter().find(|s| !s.is_empty()));
     short.kernels.len() == 1
         && long.len() > 1
         && !tensors.is_empty()
@@ -250,4 +250,3 @@ fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);
     !short.replaces.is_empty() && long.iter().all(is_part) && short.replaces.iter().all(has)
 }
-

@@ -8,9 +8,9 @@
 //! pairs each op goes to the first kernel that names it, in order; what is left over goes to a kernel of
 //! the region that names it, wherever that runs. What nothing names stays open, on both sides.
 
+use super::KernelChange;
 use super::explain::{FusionEvidence, Leaf, leaves};
 use super::pieces::Pieces;
-use super::KernelChange;
 use crate::diff::{MergedId, Region};
 use crate::side::PerSide;
 use crate::tree::CallId;
@@ -42,7 +42,8 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let stands_for = assigned(&fused, &replaced);
     let node = analysis.diff().region_node(region);
     let part = |short: Vec<CallId>, long: Vec<CallId>, change| {
-        let mut kernels = PerSide::from_fn(|of| if of == side { short.clone() } else { long.clone() });
+        let mut kernels =
+            PerSide::from_fn(|of| if of == side { short.clone() } else { long.clone() });
         kernels.baseline.sort_unstable();
         kernels.candidate.sort_unstable();
         Part { node, kernels, change }
@@ -50,8 +51,12 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut open, mut unexplained) = (Vec::new(), Vec::new());
     for (at, leaf) in fused.iter().enumerate() {
-        let ops: Vec<&Leaf<'_>> =
-            replaced.iter().zip(&stands_for).filter(|(_, to)| **to == Some(at)).map(|(op, _)| op).collect();
+        let ops: Vec<&Leaf<'_>> = replaced
+            .iter()
+            .zip(&stands_for)
+            .filter(|(_, to)| **to == Some(at))
+            .map(|(op, _)| op)
+            .collect();
         match ops.len() {
             0 => open.extend(&leaf.kernels),
             1 => {}

@@ -1,7 +1,7 @@
 //! A region of the backward pass → the steps whose forward ops its forward region replaced.
 
-use super::Finder;
 use super::super::NONE;
+use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
@@ -24,7 +24,8 @@ impl Finder<'_> {
         links: &PerSide<Vec<(CallId, CallId)>>,
     ) -> Vec<CallId> {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
-        let is_own = |&&(_, step): &&(CallId, CallId)| tree.is_below(step, region) || step == region;
+        let is_own =
+            |&&(_, step): &&(CallId, CallId)| tree.is_below(step, region) || step == region;
         let forward = links[side].iter().find(is_own).map(|link| self.taken[side][link.0.index()]);
         let opposite = || {
             let stretch = self.stretch(side, region);
@@ -64,7 +65,8 @@ impl Finder<'_> {
     /// The step of the engine that a backward op is part of.
     fn outermost_step(&self, side: Side, op: CallId) -> CallId {
         let tree = self.trees[side];
-        let above = tree.ancestors(op).take_while(|&above| tree.name(above).contains("evaluate_function"));
+        let above =
+            tree.ancestors(op).take_while(|&above| tree.name(above).contains("evaluate_function"));
         above.last().unwrap_or(op)
     }
 }

@@ -66,7 +66,8 @@ impl Finder<'_> {
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
-        let is_extern = |&call: &CallId| tree.kind(call) == CallKind::Op && !is_fused(tree.name(call));
+        let is_extern =
+            |&call: &CallId| tree.kind(call) == CallKind::Op && !is_fused(tree.name(call));
         let ops = tree.subtree(region).skip(1).filter(is_extern);
         Named { kernels, ops: ops.map(|call| own_words(tree.name(call))).collect() }
     }

@@ -65,7 +65,8 @@ mod tests {
         ] {
             assert!(is_generated(name), "{name}");
         }
-        for name in ["aten::mul", "triton_softmax_kernel", "autograd::engine::evaluate_function: X"] {
+        for name in ["aten::mul", "triton_softmax_kernel", "autograd::engine::evaluate_function: X"]
+        {
             assert!(!is_generated(name), "{name}");
         }
         assert!(!is_fused("CompiledFunction"));

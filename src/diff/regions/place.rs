@@ -1,7 +1,7 @@
 //! Where a region stands → the stretch of the other side that it can have replaced.
 
-use super::Finder;
 use super::super::{NONE, Relation};
+use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
@@ -24,10 +24,9 @@ impl Finder<'_> {
         let other = self.trees[side.other()];
         let end = other.end(below);
         let holds = |partner: CallId| partner > below && partner < end;
-        let start = self.last_before(side, above, region, &holds).map_or(
-            CallId(below.0 + 1),
-            |partner| other.end(partner),
-        );
+        let start = self
+            .last_before(side, above, region, &holds)
+            .map_or(CallId(below.0 + 1), |partner| other.end(partner));
         let end = self
             .first_behind(side, above, region, &|partner| holds(partner) && partner >= start)
             .unwrap_or(end);
@@ -47,9 +46,8 @@ impl Finder<'_> {
             .rev()
             .map(CallId)
             .find(|&before| !tree.is_below(call, before) && self.bounds(side, before, holds))?;
-        let outer = tree.ancestors(last).take_while(|&outer| {
-            outer > above && !tree.is_below(call, outer)
-        });
+        let outer =
+            tree.ancestors(last).take_while(|&outer| outer > above && !tree.is_below(call, outer));
         let outermost = outer.filter(|&outer| self.bounds(side, outer, holds)).last();
         self.partner(side, outermost.unwrap_or(last))
     }
@@ -72,10 +70,7 @@ impl Finder<'_> {
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
-        is_call
-            && in_place
-            && self.partner(side, call).is_some_and(holds)
-            && self.works(side, call)
+        is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
     /// The outermost calls of a stretch of which nothing has a partner, from the first that works to
@@ -114,8 +109,7 @@ impl Finder<'_> {
         tree.subtree(call).all(|below| {
             let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);
             is_query
-                || (self.partner(side, below).is_none()
-                    && self.taken[side][below.index()] == NONE)
+                || (self.partner(side, below).is_none() && self.taken[side][below.index()] == NONE)
         })
     }
 }
