@@ -161,12 +161,11 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
+/// The kernels of a row, and its leaves on one side and on the other.
+type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
+
 /// The kernels of a row, and its leaves on this side and on the other one.
-fn of_row<'a>(
-    pieces: &Pieces<'a>,
-    row: usize,
-    side: Side,
-) -> Option<(PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>)> {
+fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
     let row = &pieces.analysis.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
         row.events[side].iter().copied().filter(|&event| pieces.has(side, event)).collect()
