@@ -5,7 +5,7 @@ mod support;
 use support::compared::{compare_files, compare_texts};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
 use support::traces;
-use tracetree::analysis::{FusionRow, KernelChange};
+use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::{PerSide, Side};
 
 /// A model of this many blocks, each of which does the same.
@@ -237,4 +237,53 @@ fn fusions_of_real_pairs_have_their_mirror() {
         };
         assert_eq!(lines(false), lines(true), "{}", pair.baseline.display());
     }
+}
+
+#[test]
+fn one_linear_for_three_is_found_where_ops_stand_for_kernels() {
+    let Some(folder) = support::files::real_traces() else {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    };
+    let path = |name: &str| folder.join(format!("cpu/{name}.pt.trace.json.gz"));
+    let paths = PerSide::new(path("tfm"), path("tfm_unfused_qkv"));
+    compare_files(paths.as_ref(), |analysis| {
+        let claims: Vec<&FusionRow> = analysis
+            .fusions()
+            .iter()
+            .filter(|row| matches!(row.change, KernelChange::FusedIn(..)))
+            .collect();
+        let forward = claims.iter().find(|row| row.ops.baseline == ["aten::addmm"]);
+        let forward = forward.unwrap_or_else(|| panic!("no product: {claims:#?}"));
+        let shapes = KernelChange::FusedIn(Side::Baseline, FusionEvidence::Shapes);
+        assert_eq!((forward.change, forward.kernel_count), (shapes, PerSide::new(1, 3)));
+        let fused =
+            |row: &&&FusionRow| matches!(row.change, KernelChange::FusedIn(Side::Baseline, _));
+        assert_eq!(claims.iter().filter(fused).count(), claims.len(), "{claims:#?}");
+    });
+}
+
+#[test]
+fn a_region_says_what_each_of_its_kernels_stands_for() {
+    let path = |name: &str| {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        root.join(format!("examples/traces/{name}.pt.trace.json.gz"))
+    };
+    let paths = PerSide::new(path("cnn_eager"), path("cnn_compiled"));
+    compare_files(paths.as_ref(), |analysis| {
+        let rows: Vec<&FusionRow> = analysis
+            .fusions()
+            .iter()
+            .filter(|row| row.path.contains("Torch-Compiled Region"))
+            .collect();
+        let fused = KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names);
+        let norm = rows.iter().find(|row| {
+            row.change == fused && row.ops.baseline.contains(&"aten::native_batch_norm".to_owned())
+        });
+        let norm = norm.unwrap_or_else(|| panic!("no normalisation: {rows:#?}"));
+        assert_eq!(norm.kernel_count.candidate, 1, "{norm:#?}");
+        assert!(norm.kernel_count.baseline > 1, "{norm:#?}");
+        // Convolutions face convolutions: nobody says that one was fused.
+        assert!(!norm.ops.baseline.iter().any(|op| op.contains("convolution")), "{norm:#?}");
+    });
 }

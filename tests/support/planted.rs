@@ -144,8 +144,13 @@ fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
         let launches = forest.subtree(at).into_iter().filter(|&at| events[at].kind == Kind::Gpu);
         launches.count() > 0 && !kernels(events, forest, at).is_empty()
     };
-    let works =
-        |at: &usize| events[*at].kind == Kind::Op && launched(*at) && !above(*at).any(compiled);
+    let works = |at: &usize| {
+        // Gradients are added up outside of what is compiled, and so are collectives.
+        let is_compiled = !["AccumulateGrad", "c10d::", "nccl", "record_param_comms"]
+            .iter()
+            .any(|part| events[*at].name.contains(part));
+        is_compiled && events[*at].kind == Kind::Op && launched(*at) && !above(*at).any(compiled)
+    };
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
         let host: Vec<usize> =
@@ -185,6 +190,14 @@ pub fn with_regions(
     let numbers: Vec<usize> = (0..windows.len()).collect();
     let mut chosen = random.sample(&numbers, most);
     chosen.sort_unstable();
+    // What stands below another region is compiled with it.
+    let tops: BTreeSet<usize> = chosen.iter().flat_map(|&at| windows[at].iter().copied()).collect();
+    chosen.retain(|&at| {
+        let above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
+            draft.forest.parents[above]
+        });
+        !above.into_iter().any(|above| tops.contains(&above))
+    });
     let mut planted = Vec::new();
     for (number, run) in chosen.into_iter().map(|at| windows[at].clone()).enumerate() {
         let (first, last) = (draft.events[run[0]].clone(), &draft.events[run[run.len() - 1]]);
@@ -239,6 +252,10 @@ pub fn with_fusions(
     for run in runs(draft.events, &draft.forest) {
         for window in windows(draft.events, &run, how) {
             let names = window.iter().map(|&at| draft.events[at].name.to_string()).collect();
+            // Without inputs nothing tells what an op of another name stands for.
+            if how == Fuse::Otherwise && !takes_tensors(&draft, window[0]) {
+                continue;
+            }
             let above = draft.forest.parents[window[0]].map(|at| plain(&draft.events[at].name));
             sorts.entry((above.unwrap_or_default(), names)).or_default().push(window);
         }
@@ -302,6 +319,15 @@ pub fn with_fusions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
+/// Whether it is recorded what the first op of a window takes.
+fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
+    let op = &draft.events[innermost(draft.events, &draft.forest, call)];
+    let dims = op.args.get("Input Dims").or_else(|| op.args.get("Input dims"));
+    dims.and_then(Value::as_array).is_some_and(|dims| {
+        dims.iter().any(|dims| dims.as_array().is_some_and(|dims| !dims.is_empty()))
+    })
+}
+
 /// The op that launches first below a call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let first = kernels(events, forest, call).into_iter().min_by_key(|&at| events[at].start);
@@ -347,14 +373,16 @@ fn plain(name: &str) -> String {
 /// The recording with products of a width that can be divided by three split into three.
 fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion>)> {
     let mut draft = Draft::of(recording);
-    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut chosen = Vec::new();
     for at in draft.forest.preorder.clone() {
         let event = &draft.events[at];
         let is_linear = &*event.name == "aten::linear" && event.kind == Kind::Op;
         let launches = kernels(draft.events, &draft.forest, at);
         if let (true, Some(width), [kernel]) = (is_linear, width(event), &launches[..]) {
-            *found.entry(draft.events[*kernel].name.to_string()).or_default() += 1;
+            let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"));
+            let sort = (draft.events[*kernel].name.to_string(), format!("{dims:?}"));
+            *found.entry(sort).or_default() += 1;
             chosen.push((at, width, *kernel));
         }
     }
@@ -389,8 +417,10 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
         draft.take_out(&[at]);
     }
     let (changed, _) = draft.finish();
-    let planted: Vec<PlantedFusion> =
-        found.into_keys().map(|kernel| PlantedFusion { kernel, kernels: 3 }).collect();
+    let often = found.into_iter().filter(|sort| sort.1 > 1);
+    let mut planted: Vec<PlantedFusion> =
+        often.map(|((kernel, _), _)| PlantedFusion { kernel, kernels: 3 }).collect();
+    planted.dedup();
     (!planted.is_empty()).then_some((changed, planted))
 }
 

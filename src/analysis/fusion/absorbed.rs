@@ -11,9 +11,10 @@
 //! >> aten::linear
 //! ```
 
-use super::explain::{FusionEvidence, Leaf, leaves, put_together};
+use super::explain::{self, FusionEvidence, Leaf, leaves, put_together};
 use super::pieces::Pieces;
 use super::{KernelChange, instances::OneSided};
+use crate::diff::MergedId;
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -21,92 +22,150 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The kernels of a pair of ops with those that were taken in, and what that is.
 pub(super) struct Absorbed {
+    pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// Positions of the runs of one-sided kernels that were taken in.
-    pub(super) runs: Vec<usize>,
 }
 
-/// Finds all pairs of ops that took in runs of one-sided kernels beside them; each run belongs to one.
+/// The most ops that one op of their name is taken for.
+const MOST: usize = 8;
+
+/// The runs right before a pair and right behind it.
+#[derive(Debug, Default, Clone, Copy)]
+struct Beside {
+    before: Option<usize>,
+    behind: Option<usize>,
+}
+
+/// Finds all pairs of ops that took in one-sided kernels beside them; each kernel belongs to one.
 pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
-    // The rows beside each run, and the runs beside each row.
-    let mut beside: BTreeMap<(usize, Side), Vec<usize>> = BTreeMap::new();
+    let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
-        for row in neighbours(pieces, run.side, &run.kernels).into_iter().flatten() {
-            beside.entry((row, run.side)).or_default().push(at);
+        let [before, behind] = neighbours(pieces, run.side, &run.kernels);
+        if let Some(row) = before {
+            beside.entry((row, run.side)).or_default().behind = Some(at);
+        }
+        if let Some(row) = behind {
+            beside.entry((row, run.side)).or_default().before = Some(at);
         }
     }
-    let mut used: BTreeSet<usize> = BTreeSet::new();
+    let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // By shapes first: they tell of all runs around a pair.
+    // By shapes first: they tell of all that stands around a pair.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
-            let near: Vec<usize> = near.iter().copied().filter(|at| !used.contains(at)).collect();
-            let absorbed = match together {
-                true => by_shapes(pieces, row, side, runs, near),
-                false => near.into_iter().find_map(|at| by_names(pieces, row, side, runs, at)),
+            let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
+                let kernels = at.map_or(&[][..], |at| &runs[at].kernels);
+                let is_free = |leaf: &Leaf<'_>| !used.contains(&(side, leaf.kernels[0]));
+                leaves(pieces.analysis, side, kernels).into_iter().filter(is_free).collect()
             };
-            if let Some(absorbed) = absorbed {
-                used.extend(absorbed.runs.iter().copied());
-                found.push(absorbed);
+            let (before, behind) = (free(near.before), free(near.behind));
+            let taken = match together {
+                true => by_shapes(pieces, (row, side), &before, &behind),
+                false => by_names(pieces, (row, side), &before)
+                    .or_else(|| by_names(pieces, (row, side), &behind)),
+            };
+            let Some((kernels, change, taken)) = taken else { continue };
+            used.extend(taken.iter().map(|&kernel| (side, kernel)));
+            let run = [near.before, near.behind].into_iter().flatten();
+            let mut holding = run.filter(|&at| runs[at].kernels.contains(&taken[0]));
+            if let Some(run) = holding.next() {
+                found.push(Absorbed { node: runs[run].node, kernels, change });
             }
         }
     }
+    found.extend(facing(pieces, runs, &used));
     found
 }
 
-/// The runs around a pair, as far as they are ops of its name, put together with it.
+/// Runs of both sides between the same two pairs, below whatever: one is fused from the other, if
+/// something explains it.
+fn facing(
+    pieces: &Pieces<'_>,
+    runs: &[OneSided],
+    used: &BTreeSet<(Side, CallId)>,
+) -> Vec<Absorbed> {
+    let mut gaps: BTreeMap<(usize, usize), PerSide<Vec<usize>>> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate() {
+        let is_free = run.kernels.iter().all(|&kernel| !used.contains(&(run.side, kernel)));
+        if let ([Some(before), Some(behind)], true) =
+            (neighbours(pieces, run.side, &run.kernels), is_free)
+        {
+            gaps.entry((before, behind)).or_default()[run.side].push(at);
+        }
+    }
+    let merged = pieces.analysis.diff().merged();
+    let judged = gaps.into_values().filter_map(|gap| {
+        let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
+            let mut all: Vec<CallId> =
+                gap[side].iter().flat_map(|&at| runs[at].kernels.iter().copied()).collect();
+            all.sort_unstable();
+            all
+        });
+        let nodes = Side::BOTH.iter().flat_map(|&side| &gap[side]).map(|&at| runs[at].node);
+        let node = nodes.min_by_key(|&node| (merged.depth(node), node))?;
+        if kernels.baseline.is_empty() || kernels.candidate.is_empty() {
+            return None;
+        }
+        let change = explain::change(pieces, &kernels);
+        matches!(change, KernelChange::FusedIn(..)).then_some(Absorbed { node, kernels, change })
+    });
+    judged.collect()
+}
+
+/// The kernels of both sides, what that is, and the kernels that were taken in.
+type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
+
+/// Ops of the pair's name right before and right behind it, as many as make up its partner.
 fn by_shapes(
     pieces: &Pieces<'_>,
-    row: usize,
-    side: Side,
-    runs: &[OneSided],
-    near: Vec<usize>,
-) -> Option<Absorbed> {
-    let (mut kernels, here, there) = of_row(pieces, row, side)?;
+    (row, side): (usize, Side),
+    before: &[Leaf<'_>],
+    behind: &[Leaf<'_>],
+) -> Option<Taken> {
+    let (kernels, here, there) = of_row(pieces, row, side)?;
     let [own] = &here[..] else { return None };
-    let name = own.op.clone();
-    let is_like = |&at: &usize| {
-        let leaves = leaves(pieces.analysis, side, &runs[at].kernels);
-        leaves.iter().all(|leaf| leaf.op == name)
-    };
-    let near: Vec<usize> = near.into_iter().filter(is_like).collect();
-    let parts = near.iter().flat_map(|&at| leaves(pieces.analysis, side, &runs[at].kernels));
-    let all: Vec<Leaf<'_>> = here.iter().cloned().chain(parts).collect();
-    if all.len() < 2 || !put_together(&there, &all) {
-        return None;
-    }
-    kernels[side].extend(near.iter().flat_map(|&at| &runs[at].kernels));
-    kernels[side].sort_unstable();
-    let change = KernelChange::FusedIn(side.other(), FusionEvidence::Shapes);
-    Some(Absorbed { kernels, change, runs: near })
+    let is_like = |leaf: &&Leaf<'_>| leaf.op == own.op;
+    let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
+    let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
+    // What stands before a pair first: behind it another pair of the same ops may begin.
+    let splits =
+        (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
+    let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
+    let of_split = |(first, last): (usize, usize)| before[..first].iter().chain(&behind[..last]);
+    let (first, last) = fitting.find(|&split| {
+        let parts = of_split(split).map(|&leaf| leaf.clone());
+        let all: Vec<Leaf<'_>> = here.iter().cloned().chain(parts).collect();
+        put_together(&there, &all)
+    })?;
+    let taken = of_split((first, last)).flat_map(|leaf| leaf.kernels.iter().copied()).collect();
+    Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
 /// A run whose ops the partner's names say, and the names on this side do not.
-fn by_names(
-    pieces: &Pieces<'_>,
-    row: usize,
-    side: Side,
-    runs: &[OneSided],
-    at: usize,
-) -> Option<Absorbed> {
-    let (mut kernels, here, there) = of_row(pieces, row, side)?;
-    let taken = leaves(pieces.analysis, side, &runs[at].kernels);
-    if !taken.iter().all(|leaf| only_there(&leaf.op, &here, &there)) {
-        return None;
-    }
-    kernels[side].extend(&runs[at].kernels);
-    kernels[side].sort_unstable();
-    let change = KernelChange::FusedIn(side.other(), FusionEvidence::Names);
-    Some(Absorbed { kernels, change, runs: vec![at] })
+fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
+    let (kernels, here, there) = of_row(pieces, row, side)?;
+    let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
+    let taken: Vec<CallId> = run.iter().flat_map(|leaf| leaf.kernels.iter().copied()).collect();
+    (all_said && !taken.is_empty()).then(|| with(kernels, side, taken, FusionEvidence::Names))
 }
 
-/// The kernels of a row, and its leaves on this side and on the other one.
-fn of_row<'a>(
-    pieces: &Pieces<'a>,
-    row: usize,
+fn with(
+    mut kernels: PerSide<Vec<CallId>>,
     side: Side,
-) -> Option<(PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>)> {
+    taken: Vec<CallId>,
+    evidence: FusionEvidence,
+) -> Taken {
+    kernels[side].extend(&taken);
+    kernels[side].sort_unstable();
+    (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
+}
+
+/// The kernels of a row, and its leaves on one side and on the other.
+type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
+
+/// The kernels of a row, and its leaves on this side and on the other one.
+fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
     let row = &pieces.analysis.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
         row.events[side].iter().copied().filter(|&event| pieces.has(side, event)).collect()

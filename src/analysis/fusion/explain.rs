@@ -199,7 +199,7 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
 }
 
 /// Whether one op with one kernel stands where several stood, and takes what they took from outside:
-/// each of its inputs is an input of one of them, the first input of the first one is among them, and
+/// each of its inputs is an input of one of them, the first tensor of the first one is among them, and
 /// no op of its name is among those that are gone.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
@@ -208,7 +208,7 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         long.iter().any(|leaf| leaf.shapes.as_ref().is_some_and(|shapes| shapes.contains(*shape)))
     };
     let tensors: Vec<&Vec<i64>> = inputs.iter().filter(|shape| !shape.is_empty()).collect();
-    let begins = first.shapes.as_ref().and_then(|shapes| shapes.first());
+    let begins = first.shapes.as_ref().and_then(|shapes| shapes.iter().find(|s| !s.is_empty()));
     short.kernels.len() == 1
         && long.len() > 1
         && !tensors.is_empty()

@@ -62,8 +62,7 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
         }
     }
     for taken in absorbed::find(pieces, &one_sided) {
-        let node = one_sided[taken.runs[0]].node;
-        add(node, taken.kernels, taken.change, ENOUGH);
+        add(taken.node, taken.kernels, taken.change, ENOUGH);
     }
     for part in regions::parts(pieces) {
         add(part.node, part.kernels, part.change, 1);
@@ -110,7 +109,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         };
         for side in Side::BOTH {
             for &event in row.events[side].iter().filter(|&&event| pieces.has(side, event)) {
-                let stretch = stretch(analysis, &stretches[side], node, side, event);
+                let stretch = stretch(analysis, &stretches, node, side, event);
                 nodes.entry((node, stretch)).or_default()[side].push(event);
             }
         }
@@ -154,7 +153,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
 /// The stretch below a node that an event stands in.
 fn stretch(
     analysis: &Analysis,
-    stretches: &[u32],
+    stretches: &PerSide<Vec<u32>>,
     node: MergedId,
     side: Side,
     event: CallId,
@@ -163,8 +162,10 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            let call = merged.node(below).call(side);
-            return call.map_or(0, |call| stretches[call.index()]);
+            // A launch may hang below an op that the other side has alone: then it stands there.
+            let below = merged.node(below);
+            let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
+            return of(side).or_else(|| of(side.other())).unwrap_or(0);
         }
         below = parent;
     }

@@ -69,10 +69,9 @@ fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let mut holds_specific = vec![false; tree.len()];
     for call in (0..tree.len() as u32).rev().map(CallId) {
         let is_specific = works(call) == Some(true);
-        if is_specific || holds_specific[call.index()] {
-            if let Some(parent) = tree.parent(call) {
-                holds_specific[parent.index()] = true;
-            }
+        let holds = is_specific || holds_specific[call.index()];
+        if let Some(parent) = tree.parent(call).filter(|_| holds) {
+            holds_specific[parent.index()] = true;
         }
     }
     let mut next = 0;

@@ -100,7 +100,7 @@ struct Finder<'a> {
     trees: PerSide<&'a CallTree>,
     pairing: &'a mut Pairing,
     measure: Measure,
-    /// For each call of each side, whether it is or belongs to a region or to what one replaced.
+    /// For each call of each side the position of its region in the list, `NONE` outside.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
@@ -162,9 +162,11 @@ impl<'a> Finder<'a> {
     /// other side runs without it, and is a wrapper.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
+        // Launches and kernels may have been paired by their order alone.
         let is_paired = |call: CallId| {
-            let above = tree.ancestors(call).take_while(|&above| above >= region);
-            std::iter::once(call).chain(above).any(|at| self.partner(side, at).is_some())
+            let mut path = std::iter::once(call).chain(tree.ancestors(call));
+            let op = path.find(|&above| tree.kind(above) == CallKind::Op);
+            op.is_some_and(|op| op > region && self.partner(side, op).is_some())
         };
         self.work(side, region).any(|call| !is_paired(call))
     }
