@@ -257,7 +257,9 @@ impl Comparison {
         let diff = TraceDiff::with_options(trees.baseline, trees.candidate, options.diff.clone());
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);
-        let analysis = Analysis::with_options(diff, options.analysis.clone());
+        let analysis =
+            AnalysisOptions { first_step: first_step(options), ..options.analysis.clone() };
+        let analysis = Analysis::with_options(diff, analysis);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
@@ -373,6 +375,12 @@ fn build(
         Captures::strictly(&tree)?;
     }
     Ok(tree)
+}
+
+/// The position of the first step that was chosen, where it is one of both traces.
+fn first_step(options: &ComparisonOptions) -> u32 {
+    let from = options.selection.map(|selection| selection.steps.map_or(0, |range| range.from));
+    if from.baseline == from.candidate { from.baseline } else { 0 }
 }
 
 /// The chosen part of a trace.

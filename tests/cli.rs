@@ -13,6 +13,10 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
 
+/// Recorded on a CPU: a small transformer, eager and compiled.
+const EAGER: &str = "examples/traces/tfm_eager.pt.trace.json.gz";
+const COMPILED: &str = "examples/traces/tfm_compiled.pt.trace.json.gz";
+
 /// A folder for one test, which goes with the value.
 struct Place(TempDir);
 
@@ -111,7 +115,7 @@ fn the_printed_account_of_each_side_adds_up_to_the_last_digit() {
 
 #[test]
 fn the_screen_has_ten_differences_each_once_and_fits_its_width() {
-    let (out, _) = ends(0, Place::new().diff(&[ROCM, CUDA]));
+    let out = screen(ROCM, CUDA, 100);
     let (_, table) = out.split_once("largest differences").expect("the table");
     let rows: Vec<&str> = table
         .lines()
@@ -161,7 +165,7 @@ fn aliases_of_a_file_are_one_op_in_diff_uid_and_explain() {
     let place = Place::new();
     let file = place.file("vendors.toml", VENDORS);
     let (out, _) = ends(0, place.diff(&[ROCM, CUDA, "--alias", &file]));
-    assert!(out.contains("…miopen_batch_norm | …cudnn_batch_norm"), "{out}");
+    assert!(out.contains("aten::miopen_batch_norm | aten::cudnn_batch_norm"), "{out}");
     assert!(!out.contains("└ aten::miopen"), "no point of difference: {out}");
     let tree = fs::read_to_string(place.at("report/merged_tree_output.txt")).expect("the tree");
     assert!(tree.contains("aliased: aten::miopen_convolution | aten::cudnn_convolution"));
@@ -222,14 +226,26 @@ fn nothing_but_results_and_remarks_is_printed_where_stderr_is_no_terminal() {
     assert!(err.lines().all(|line| line.starts_with("tracetree: ")), "no bar: {err}");
 }
 
-/// The first block of text in the README is what its first command prints.
+/// What `tracetree diff` prints on a terminal of this width.
+fn screen(baseline: &str, candidate: &str, width: usize) -> String {
+    let options = tracetree::ComparisonOptions::default();
+    let comparison = tracetree::Comparison::open(baseline, candidate, &options);
+    tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
+}
+
+/// The first block of text in the README is what its first command prints on a terminal.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");
-    let picture = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
-    let (out, _) = ends(0, Place::new().diff(&[ROCM, CUDA]));
-    let printed: Vec<&str> = out.lines().map(str::trim_end).collect();
-    assert_eq!(picture.expect("a picture").lines().collect::<Vec<_>>(), printed);
+    let (head, rest) = readme.split_once("```text\n").expect("a picture");
+    let (picture, rest) = rest.split_once("```").expect("its end");
+    let printed: String =
+        screen(EAGER, COMPILED, 100).lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let updated = format!("{head}```text\n{printed}```{rest}");
+        return fs::write("README.md", updated).expect("a writable README");
+    }
+    assert_eq!(picture, printed, "UPDATE_DOCS=1 cargo test --test cli writes it anew");
 }
 
 #[test]
@@ -499,5 +515,136 @@ fn a_uid_that_is_no_call_is_bad_usage() {
     let (_, err) = ends(2, program(&["uid", a, b, "--baseline", "100000"]));
     assert!(err.contains("event 100000 of trace1") && err.contains("diff_stats.csv"), "{err}");
     let (_, err) = ends(2, program(&["uid", a, b]));
-    assert!(err.contains("--baseline"), "{err}");
+    assert!(err.contains("no event is named") && err.contains("--baseline"), "{err}");
+    let (_, err) = ends(2, program(&["uid", a, b, "1", "--candidate", "2"]));
+    assert!(err.contains("cannot be used with"), "{err}");
+}
+
+#[test]
+fn a_report_and_a_number_are_the_events_of_its_baseline() {
+    let (a, b) =
+        ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
+    let (add1, add2) = (uid(a, "aten::add_"), uid(b, "aten::add_"));
+    let place = Place::new();
+    ends(0, place.diff(&[a, b]));
+    let report = place.at("report").display().to_string();
+    let (bare, _) = ends(0, program(&["uid", &report, &add1]));
+    assert_eq!(bare, format!("trace1\t{add1}\ntrace2\t{add2}\nrelation\tsame\n"));
+    let from_report = ends(0, program(&["explain", &report, &add1]));
+    assert_eq!(from_report, ends(0, program(&["explain", a, b, "--baseline", &add1])));
+    assert_eq!(from_report, ends(0, program(&["explain", a, b, &add1])));
+    let missing = place.at("nowhere").display().to_string();
+    let (_, err) = ends(2, program(&["explain", &missing, "3"]));
+    assert!(err.contains("nowhere"), "{err}");
+}
+
+/// The report of a pair, in which one event is paired with another one than it is.
+#[test]
+fn explain_tells_where_a_report_was_made_with_other_options() {
+    let (a, b) =
+        ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
+    let add = uid(a, "aten::add_");
+    let place = Place::new();
+    ends(0, place.diff(&[a, b]));
+    let map = place.at("report").join("uid_map.csv");
+    let lines = fs::read_to_string(&map).expect("the map");
+    let changed: Vec<String> = lines
+        .lines()
+        .map(|line| match line.starts_with(&format!("{add},")) {
+            true => format!("{add},0,same"),
+            false => line.to_owned(),
+        })
+        .collect();
+    fs::write(&map, changed.join("\n") + "\n").expect("a writable folder");
+    let report = place.at("report").display().to_string();
+    let (_, err) = ends(2, program(&["explain", &report, &add]));
+    assert!(err.contains("pairs this event otherwise") && err.contains("--alias"), "{err}");
+}
+
+#[test]
+fn no_report_writes_nothing() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let here = |path: &str| fs::canonicalize(path).expect("a trace").display().to_string();
+    let mut command = program(&["diff", &here(CNN), &here(CNN_RERUN), "--no-report"]);
+    command.current_dir(folder.path());
+    let (out, err) = ends(0, command);
+    assert!(out.contains("host self time") && !err.contains("report in"), "{err}");
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+    let (_, err) = ends(2, program(&["diff", CNN, CNN_RERUN, "--no-report", "-o", "x"]));
+    assert!(err.contains("cannot be used with"), "{err}");
+}
+
+#[test]
+fn a_chosen_step_keeps_its_number() {
+    let place = Place::new();
+    ends(0, place.diff(&[ROCM, CUDA, "--steps", "2", "--emit", "html"]));
+    let steps = fs::read_to_string(place.at("report").join("steps.csv")).expect("a table");
+    let numbers: Vec<&str> =
+        steps.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(numbers, ["2"], "{steps}");
+    let page = fs::read_to_string(place.at("report").join("report.html")).expect("the page");
+    assert!(!page.contains("\"step\",\"value\":[0]"), "the page tells it as 2, too");
+}
+
+#[test]
+fn one_grammar_of_thresholds() {
+    let same = |arguments: &[&str]| {
+        let place = Place::new();
+        ends(0, place.diff(&[&[ROCM, CUDA, "--emit", "none"], arguments].concat()));
+        fs::read_to_string(place.at("report").join("verdicts.csv")).expect("a table")
+    };
+    let half = same(&["--rel-threshold", "50%"]);
+    assert_eq!(half, same(&["--rel-threshold", "0.5"]));
+    assert_ne!(half, same(&["--rel-threshold", "2%"]));
+    let micros = same(&["--abs-threshold", "0.05ms"]);
+    assert_eq!(micros, same(&["--abs-threshold-us", "50"]), "as it was called before");
+    assert_ne!(micros, same(&[]));
+}
+
+#[test]
+fn help_is_grouped_and_ends_with_three_examples() {
+    let commands = ["diff", "info", "tree", "uid", "explain", "gate", "baseline", "history"];
+    for command in commands {
+        let (help, _) = ends(0, program(&[command, "--help"]));
+        let (_, examples) = help.split_once("Examples:\n").expect(command);
+        let lines = examples.lines().filter(|line| line.starts_with("  tracetree "));
+        assert_eq!(lines.count(), 3, "{command}\n{examples}");
+        assert!(help.contains("Every command:"), "{command}");
+    }
+    let (help, _) = ends(0, program(&["diff", "--help"]));
+    for group in ["Report:", "What is compared:", "Thresholds and exit codes:", "Names and models:"]
+    {
+        assert!(help.contains(&format!("\n{group}\n")), "{group}\n{help}");
+    }
+    let (page, _) = ends(0, program(&["man"]));
+    assert!(page.contains("tracetree uid report 38"), "{page}");
+}
+
+#[test]
+fn tree_tells_gpu_time_and_sorts_by_it() {
+    let file = "tests/fixtures/bias_add/baseline.json";
+    let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
+    // Total of a call = its own + that of the calls below that launch themselves.
+    let figure = |line: &str, what: &str| -> f64 {
+        let rest = line.split(&format!(", {what} ")).nth(1);
+        let text = rest.and_then(|rest| rest.split(" us").next());
+        text.map_or(0.0, |text| text.parse().expect("a figure"))
+    };
+    let thread = out.lines().next().expect("a thread");
+    let own: f64 = out.lines().map(|line| figure(line, "self")).sum();
+    assert!(figure(thread, "GPU") > 0.0, "{out}");
+    assert!((figure(thread, "GPU") - own).abs() < 1e-6, "{out}");
+    let (rocm, _) = ends(0, program(&["tree", ROCM, "--sort", "total"]));
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut above: Vec<(usize, f64)> = Vec::new();
+    for line in rocm.lines().filter(|line| line.contains(", GPU ")) {
+        above.truncate(above.iter().take_while(|(at, _)| *at <= depth(line)).count());
+        match above.last_mut() {
+            Some((at, time)) if *at == depth(line) => {
+                assert!(*time >= figure(line, "GPU"), "siblings by time: {line}");
+                *time = figure(line, "GPU");
+            }
+            Some(_) | None => above.push((depth(line), figure(line, "GPU"))),
+        }
+    }
 }

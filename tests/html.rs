@@ -114,11 +114,33 @@ fn write_browser_reports(folder: &Path) {
         std::io::Read::read_to_string(&mut reader, &mut text).expect("gzip");
         text
     };
+    let cpu = PerSide::new(example("cnn.pt.trace"), example("cnn_extra_op.pt.trace"));
+    let regions = PerSide::new(example("tfm_eager.pt.trace"), example("tfm_compiled.pt.trace"));
     let emits = [Emit::Html, Emit::Flamegraph];
+    write(&regions, &folder.join("regions"), &emits).expect("a report");
+    write(&cpu, &folder.join("cpu"), &emits).expect("a report");
+    write_real_reports(folder);
     write(&model_pair(), &folder.join("model"), &emits).expect("a report");
     write(&hostile_pair(), &folder.join("hostile"), &emits).expect("a report");
     let pair = PerSide::new(example("resnet.rocm"), example("resnet.cuda"));
     write(&pair, &folder.join("example"), &emits).expect("a report");
+}
+
+/// Real pairs: unlike devices, and eager against compiled; where the traces are at hand.
+fn write_real_reports(folder: &Path) {
+    let pairs = [
+        ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
+        ("compiled", "training/eager.a100", "training/compiled_graphs.v100"),
+    ];
+    for (name, baseline, candidate) in pairs {
+        let path = |name: &str| support::traces::real(&format!("{name}.json.gz"));
+        let (Some(baseline), Some(candidate)) = (path(baseline), path(candidate)) else { return };
+        let options = tracetree::ComparisonOptions::default();
+        let comparison = tracetree::Comparison::open(baseline, candidate, &options);
+        let report =
+            comparison.expect("two traces").report(tracetree::report::ReportOptions::default());
+        report.write(folder.join(name)).expect("a report");
+    }
 }
 
 #[test]

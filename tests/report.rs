@@ -136,8 +136,12 @@ fn the_uid_map_is_read_back_as_it_was_written() {
     let map = read_uid_map(folder.path()).expect("a uid map");
     assert_eq!(map.len(), text(&folder, "uid_map.csv").lines().count() - 1);
     assert!(map.iter().any(|pair| pair.relation == Relation::Moved));
-    let first =
-        UidPair { baseline: Some(Uid(0)), candidate: Some(Uid(0)), relation: Relation::Same };
+    let first = UidPair {
+        baseline: Some(Uid(0)),
+        candidate: Some(Uid(0)),
+        relation: Relation::Same,
+        region: None,
+    };
     assert_eq!(map[0], first);
 }
 

@@ -272,6 +272,12 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
+    /// The position that people know a step by: that in the whole trace, where the same first steps
+    /// were left out of both traces.
+    pub fn told_step(&self, step: StepId) -> u32 {
+        step.0 + self.options.first_step
+    }
+
     /// The step that a row was launched in, of the baseline where it was launched in one there.
     pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {

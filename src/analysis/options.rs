@@ -19,6 +19,8 @@ pub struct AnalysisOptions {
     pub peaks: Option<Peaks>,
     /// What people call the two sides; found where empty, see [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
+    /// Position in the traces of the first step that is compared; see [`Analysis::told_step`](super::Analysis::told_step).
+    pub first_step: u32,
 }
 
 impl AnalysisOptions {

@@ -1,5 +1,6 @@
 //! Options that say where the captures of replayed graphs are.
 
+use super::headings;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::program::CaptureSource;
@@ -8,10 +9,10 @@ use tracetree::program::CaptureSource;
 pub(super) struct CaptureArgs {
     /// Traces that were recorded while the graphs of this trace were captured: files, or folders of
     /// files. Without it the folder capture_traces beside the trace is looked into.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     capture: Vec<PathBuf>,
     /// Look for no captures: the kernels of a graph stay at its launch.
-    #[arg(long, conflicts_with = "capture")]
+    #[arg(long, conflicts_with = "capture", help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
 
@@ -25,13 +26,13 @@ impl CaptureArgs {
 pub(super) struct CapturePairArgs {
     /// Traces that were recorded while the graphs of the baseline were captured: files, or folders of
     /// files. Without it the folder capture_traces beside the trace is looked into.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     base_capture: Vec<PathBuf>,
     /// The same for the candidate.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     new_capture: Vec<PathBuf>,
     /// Look for no captures: the kernels of a graph stay at its launch.
-    #[arg(long, conflicts_with_all = ["base_capture", "new_capture"])]
+    #[arg(long, conflicts_with_all = ["base_capture", "new_capture"], help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
 

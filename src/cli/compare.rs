@@ -2,6 +2,7 @@
 //! aliases.
 
 use super::captures::CapturePairArgs;
+use super::headings;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::diff::{Aliases, DiffOptions};
@@ -12,10 +13,10 @@ use tracetree::{ComparisonOptions, Result};
 #[derive(Args)]
 pub(super) struct CompareArgs {
     /// Compare Python frames where the traces have them; the default.
-    #[arg(long, overrides_with = "no_python")]
+    #[arg(long, overrides_with = "no_python", help_heading = headings::WORK)]
     python: bool,
     /// Leave Python frames out of both call trees.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::WORK)]
     no_python: bool,
     /// TOML file with names that count as equal.
     ///
@@ -26,10 +27,10 @@ pub(super) struct CompareArgs {
     /// [[alias]]
     /// pattern = '^aten::(miopen|cudnn)_(.*)$'
     /// name = 'aten::vendor_$2'
-    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    #[arg(long, value_name = "FILE", verbatim_doc_comment, help_heading = headings::WORK)]
     alias: Option<PathBuf>,
     /// Take a trace without recorded steps as a whole, even where a call repeats in it.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::WORK)]
     no_repeats: bool,
     #[command(flatten)]
     captures: CapturePairArgs,

@@ -17,6 +17,11 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         return run_pair(args, runs, console);
     };
     match (baseline.is_dir(), candidate.is_dir()) {
+        (true, true) if args.no_report => {
+            let message = "ranks are compared by their reports, and --no-report writes none";
+            Err(Error::new(ErrorKind::Usage, baseline, message)
+                .remedy("leave it out, or give two traces"))
+        }
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
         (false, false) => {
             run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
@@ -39,8 +44,10 @@ fn run_pair(
 ) -> Result<Outcome> {
     let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
-    let report = comparison.report(args.emit.options(console.unfinished()));
-    console.progress().stage("writing the report", || report.write(&args.output))?;
+    if !args.no_report {
+        let report = comparison.report(args.emit.options(console.unfinished()));
+        console.progress().stage("writing the report", || report.write(&args.output))?;
+    }
     let summary = summarise(analysis);
     let width = console.width();
     console.print(|out| match args.format {
@@ -52,8 +59,10 @@ fn run_pair(
     for note in &summary.notes {
         console.say(&summary::note_line(&summary, note));
     }
-    console.say(&format!("report in {}", args.output.display()));
-    args.emit.show(&args.output, console);
+    if !args.no_report {
+        console.say(&format!("report in {}", args.output.display()));
+        args.emit.show(&args.output, console);
+    }
     if args.selection.strict_comparability && !summary.comparable {
         return Ok(Outcome::NotComparable);
     }

@@ -2,7 +2,9 @@
 
 use super::compare::CompareArgs;
 use super::emit::EmitArgs;
+use super::examples;
 use super::format::Format;
+use super::headings;
 use super::limit::Limit;
 use super::selection::SelectionArgs;
 use super::side_names::SideNameArgs;
@@ -14,6 +16,7 @@ use tracetree::trace::Nanos;
 use tracetree::{ComparisonOptions, PerSide, Result};
 
 #[derive(Args)]
+#[command(after_help = examples::DIFF)]
 pub(super) struct DiffArgs {
     /// The trace to compare against (JSON, plain, gzip or zstd; `-` for standard input), or a folder
     /// with the traces of several ranks.
@@ -30,8 +33,11 @@ pub(super) struct DiffArgs {
     #[arg(long = "new", value_name = "TRACE", num_args = 1.., requires = "base")]
     pub(super) new: Vec<PathBuf>,
     /// Folder for the report; created if missing, other files in it are kept.
-    #[arg(short, long, value_name = "DIR", default_value = "tracetree_report")]
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
+    /// Write nothing: print the result alone.
+    #[arg(long, conflicts_with_all = ["output", "emit", "open", "no_html", "perfetto_slices"], help_heading = headings::REPORT)]
+    pub(super) no_report: bool,
     #[command(flatten)]
     pub(super) emit: EmitArgs,
     /// How the result is printed.
@@ -41,21 +47,21 @@ pub(super) struct DiffArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) top: usize,
     /// TOML file with rules for kinds of work, put before the built-in ones.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     categories: Option<PathBuf>,
     #[command(flatten)]
     yardstick: YardstickArgs,
     /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv).
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = headings::REPORT)]
     stacks: usize,
     /// Exit with 1 if the structure of the traces differs.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::LIMITS)]
     pub(super) exit_code: bool,
     /// Exit with 1 if the candidate takes longer by more than this (`5%`, `200us`, `1.5ms`).
     ///
     /// Compared is the GPU time of a step, where both traces have steps. What is within noise passes;
     /// a side without GPU events, a file that is cut off and another model do not.
-    #[arg(long, value_name = "LIMIT")]
+    #[arg(long, value_name = "LIMIT", help_heading = headings::LIMITS)]
     pub(super) fail_on: Option<Limit>,
     #[command(flatten)]
     side_names: SideNameArgs,

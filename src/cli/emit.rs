@@ -1,5 +1,6 @@
 //! `--emit` and its kin → what the report holds; and the browser that shows it.
 
+use super::headings;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
@@ -13,23 +14,22 @@ pub(super) struct EmitArgs {
         value_name = "FORMAT,…",
         value_delimiter = ',',
         default_values = ["html", "md"],
-        num_args = 1
-    )]
+        num_args = 1, help_heading = headings::REPORT)]
     emit: Vec<EmitName>,
     /// How the tables are written.
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     tables: TablesName,
     /// Leave out report.html.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
     /// Show report.html in a browser.
-    #[arg(long, conflicts_with = "no_html")]
+    #[arg(long, conflicts_with = "no_html", help_heading = headings::REPORT)]
     open: bool,
     /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
-    #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices)]
+    #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
     /// Put ' before texts in CSV that a spreadsheet would take for a formula (they begin with = + - @).
-    #[arg(long)]
+    #[arg(long, help_heading = headings::REPORT)]
     csv_safe: bool,
 }
 

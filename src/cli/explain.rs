@@ -1,23 +1,22 @@
-//! `tracetree explain BASE NEW --baseline UID`: why an event has the partner that it has.
+//! `tracetree explain BASE NEW --baseline UID`, or a report's folder: why an event has the partner that
+//! it has.
 
 use super::compare::CompareArgs;
+use super::examples;
 use super::output::Console;
-use super::uid::{self, Wanted};
+use super::uid::{self, EventRef, Source, Wanted};
 use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracetree::diff::{Explanation, PairEvidence, SharedWord, TraceDiff};
-use tracetree::report::one_line;
+use tracetree::report::{one_line, read_inputs, read_uid_map};
 use tracetree::tree::CallId;
-use tracetree::{PerSide, Result, Side};
+use tracetree::{Comparison, Error, ErrorKind, Result, Side};
 
 #[derive(Args)]
+#[command(after_help = examples::EXPLAIN)]
 pub(super) struct ExplainArgs {
-    /// The baseline trace.
-    baseline: PathBuf,
-    /// The candidate trace.
-    candidate: PathBuf,
     #[command(flatten)]
     wanted: Wanted,
     #[command(flatten)]
@@ -25,16 +24,36 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> {
-    let paths = PerSide::new(args.baseline.as_path(), args.candidate.as_path());
+    let (source, side, uid) = args.wanted.event()?;
+    let (inputs, report) = match source {
+        Source::Traces(paths) => (paths.map(Path::to_owned), None),
+        Source::Report(folder) => (read_inputs(folder)?, Some(folder)),
+    };
+    let paths = inputs.as_ref().map(PathBuf::as_path);
     let comparison = load::comparison(paths, args.compare.options()?, console)?;
     let diff = comparison.diff();
-    let (side, uid) = args.wanted.event();
     let tree = diff.tree(side);
     let call = uid.event(tree.trace()).and_then(|event| tree.call_of(event));
     let call = call.ok_or_else(|| uid::no_call(Some(tree), paths[side], side, uid))?;
+    if let Some(folder) = report {
+        agree(folder, &comparison, side, uid)?;
+    }
     let explanation = diff.explain(side, call);
     console.print(|out| print(diff, &explanation, out))?;
     Ok(Outcome::Done)
+}
+
+/// A report does not tell the options that it was made with: where it pairs the event with another one,
+/// this explanation is not its.
+fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
+    let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
+    let told = uid::find(read_uid_map(folder)?, side, uid);
+    let found = uid::find(comparison.diff().uid_map(), side, uid);
+    match told == found {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Usage, folder, "the report pairs this event otherwise")
+            .remedy("give the options that it was made with, such as --no-python or --alias")),
+    }
 }
 
 pub(super) fn print(

@@ -1,6 +1,7 @@
 //! `tracetree gate`: runs against a baseline, by rules; `tracetree baseline`: the file of one.
 
 use super::Outcome;
+use super::examples;
 use super::output::Console;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use tracetree::{Error, ErrorKind, Result};
 const USUAL_RULES: &str = "tracetree.toml";
 
 #[derive(Args)]
+#[command(after_help = examples::GATE)]
 #[command(group = ArgGroup::new("before").args(["baseline", "base"]).required(true))]
 pub(super) struct GateArgs {
     /// The baseline: a file that `tracetree baseline record` wrote.
@@ -116,6 +118,7 @@ impl GateArgs {
 }
 
 #[derive(Args)]
+#[command(after_help = examples::BASELINE)]
 pub(super) struct BaselineArgs {
     #[command(subcommand)]
     command: BaselineCommand,

@@ -1,6 +1,8 @@
 //! `tracetree history`: baselines over time, and where they changed.
 
 use super::Outcome;
+use super::examples;
+use super::limit;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use tracetree::gate::{History, HistoryFormat, Search};
 use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
+#[command(after_help = examples::HISTORY)]
 pub(super) struct HistoryArgs {
     /// Baseline files, oldest first, or one folder with some, taken by name.
     #[arg(required = true, value_name = "BASELINE")]
@@ -15,8 +18,8 @@ pub(super) struct HistoryArgs {
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Changes below this share (0.02 is 2 %) are left out.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    /// Changes below this share are left out.
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share)]
     least: f64,
     /// The largest probability that a change is chance.
     #[arg(long, value_name = "P", default_value_t = 0.001)]

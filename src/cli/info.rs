@@ -1,6 +1,7 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
 use super::captures::CaptureArgs;
+use super::examples;
 use super::info_text;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
@@ -16,6 +17,7 @@ use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, Result};
 
 #[derive(Args)]
+#[command(after_help = examples::INFO)]
 pub(super) struct InfoArgs {
     /// The traces.
     #[arg(required = true)]

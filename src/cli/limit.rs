@@ -1,4 +1,4 @@
-//! `--fail-on`: how much longer the candidate may take.
+//! How thresholds are written, in every option: `5%` of something, `200us`, `1.5ms` or `2s`.
 
 use std::str::FromStr;
 use tracetree::PerSide;
@@ -33,6 +33,29 @@ impl FromStr for Limit {
     }
 }
 
+/// A share: `5%`, or `0.05`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    if let Ok(Limit::Percent(percent)) = text.parse() {
+        return Ok(percent / 100.0);
+    }
+    let share: Option<f64> = text.trim().parse().ok();
+    share
+        .filter(|share| share.is_finite() && *share >= 0.0)
+        .ok_or_else(|| format!("`{text}` is no share; write 5% or 0.05"))
+}
+
+/// A time: `50us`, `1.5ms`; a number alone is in µs.
+pub(super) fn time(text: &str) -> Result<Nanos, String> {
+    let is_number = text.trim().parse::<f64>().is_ok();
+    let with_unit = if is_number { format!("{}us", text.trim()) } else { text.to_owned() };
+    match with_unit.parse() {
+        Ok(Limit::Time(time)) => Ok(time),
+        Ok(Limit::Percent(_)) | Err(_) => {
+            Err(format!("`{text}` is no time of at least 0; write 50us, 1.5ms or 2s"))
+        }
+    }
+}
+
 impl Limit {
     pub(super) fn is_passed(self, time: PerSide<Nanos>) -> bool {
         match self {
@@ -56,5 +79,16 @@ mod tests {
         assert!("5".parse::<Limit>().is_err());
         assert!("-5%".parse::<Limit>().is_err());
         assert!("nan%".parse::<Limit>().is_err());
+    }
+
+    #[test]
+    fn shares_and_times_are_written_as_limits_are() {
+        assert_eq!((share("5%"), share("0.05")), (Ok(0.05), Ok(0.05)));
+        assert_eq!((time("50us"), time("50")), (Ok(Nanos(50_000)), Ok(Nanos(50_000))));
+        assert_eq!(time("1.5ms"), Ok(Nanos(1_500_000)));
+        for text in ["", "-5%", "five", "nan", "5 parsecs"] {
+            assert!(share(text).is_err() && time(text).is_err(), "{text}");
+        }
+        assert!(share("5ms").is_err() && time("5%").is_err());
     }
 }

@@ -10,6 +10,7 @@ mod diff;
 mod diff_args;
 mod emit;
 mod escape;
+mod examples;
 mod explain;
 mod fail_on;
 mod fleet;
@@ -17,6 +18,7 @@ mod fleet_command;
 mod fleet_summary;
 mod format;
 mod gate;
+mod headings;
 mod history;
 mod info;
 mod info_text;
@@ -32,7 +34,9 @@ mod side_names;
 mod signals;
 mod summary;
 mod tree;
+mod tree_times;
 mod uid;
+mod wrap;
 mod yardstick;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -59,17 +63,18 @@ enum Outcome {
 /// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 #[derive(Parser)]
 #[command(name = "tracetree", version, about, long_about = None, max_term_width = 100)]
+#[command(after_help = examples::PROGRAM)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
     /// When to use colour; NO_COLOR is respected.
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = headings::GLOBAL)]
     color: Color,
     /// Print less: no progress, no warnings.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = headings::GLOBAL)]
     quiet: bool,
     /// Print more.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = headings::GLOBAL)]
     verbose: bool,
     #[command(flatten)]
     reading: reading::ReadingArgs,
@@ -140,6 +145,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// the `top` largest differences.
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
     let analysis = comparison.analysis();
+    let width = wrap::Width::Screen(width);
     plain(|out| summary::text(analysis, &summarise(analysis), top, width, out))
 }
 

@@ -4,6 +4,7 @@
 use super::Color;
 use super::escape::Escaping;
 use super::progress::Progress;
+use super::wrap::Width;
 use anstream::{AutoStream, ColorChoice};
 use std::io::{self, IsTerminal, Write};
 use tracetree::report::Unfinished;
@@ -102,8 +103,14 @@ impl Console {
         self.verbose
     }
 
-    /// Columns of the terminal; 100 where stdout is none.
-    pub(super) fn width(&self) -> usize {
-        terminal_size::terminal_size_of(io::stdout()).map_or(100, |(width, _)| usize::from(width.0))
+    /// How wide results are: the terminal, or what COLUMNS says of the lines of a pipe or a file.
+    pub(super) fn width(&self) -> Width {
+        match terminal_size::terminal_size_of(io::stdout()) {
+            Some((width, _)) => Width::Screen(usize::from(width.0)),
+            None => {
+                let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+                Width::Pipe(columns.unwrap_or(100))
+            }
+        }
     }
 }

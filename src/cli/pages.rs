@@ -1,5 +1,6 @@
 //! What other programs read about the command line: completions of a shell, the manual page.
 
+use super::examples;
 use super::output::Console;
 use super::{Cli, Outcome};
 use clap::{Args, CommandFactory};
@@ -9,6 +10,7 @@ use std::io::{self, Write};
 use tracetree::Result;
 
 #[derive(Args)]
+#[command(after_help = examples::COMPLETIONS)]
 pub(super) struct CompletionsArgs {
     /// The shell; see its manual for where the script belongs.
     shell: Shell,
@@ -59,6 +61,18 @@ fn write_man(out: &mut dyn Write) -> io::Result<()> {
         page.render_description_section(out)?;
         page.render_synopsis_section(out)?;
         page.render_options_section(out)?;
+        if let Some(examples) = sub.get_after_help() {
+            write_examples(&examples.to_string(), out)?;
+        }
     }
     page.render_version_section(out)
+}
+
+/// Lines as they are: `.nf` keeps the breaks, and what begins like a request is kept from being one.
+fn write_examples(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, ".PP\n.nf")?;
+    for line in text.lines() {
+        writeln!(out, "\\&{}", line.replace('\\', "\\\\").replace('-', "\\-"))?;
+    }
+    writeln!(out, ".fi")
 }

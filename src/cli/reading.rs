@@ -1,5 +1,6 @@
 //! `--strict` and `--max-unpacked`: how every command reads its traces.
 
+use super::headings;
 use clap::Args;
 use tracetree::trace::ReadOptions;
 
@@ -7,11 +8,11 @@ use tracetree::trace::ReadOptions;
 pub(super) struct ReadingArgs {
     /// Refuse damaged traces instead of repairing them; in model-diff, exit with 2 when a scenario
     /// is skipped because a file of it is missing.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = headings::GLOBAL)]
     strict: bool,
     /// The most that a trace may unpack to (`500MB`, `8GB`); by default 1 GiB and 200 times the
     /// size of the file.
-    #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = bytes, help_heading = headings::GLOBAL)]
     max_unpacked: Option<u64>,
 }
 

@@ -1,5 +1,7 @@
 //! Options that choose which work is compared, and from where on a difference matters.
 
+use super::headings;
+use super::limit;
 use clap::Args;
 use tracetree::ComparisonOptions;
 use tracetree::analysis::Thresholds;
@@ -10,25 +12,26 @@ use tracetree::trace::Nanos;
 pub(super) struct SelectionArgs {
     /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward,
     /// train.backward, train.optimizer, unknown).
-    #[arg(long, value_name = "PHASE", value_parser = phase)]
+    #[arg(long, value_name = "PHASE", value_parser = phase, help_heading = headings::WORK)]
     phase: Option<Phase>,
     /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     steps: Option<StepRange>,
     /// Compare only these steps of the baseline.
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     base_steps: Option<StepRange>,
     /// Compare only these steps of the candidate.
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     new_steps: Option<StepRange>,
-    /// Differences below this share (0.02 is 2 %) count as similar.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02, value_parser = number)]
+    /// Differences below this share count as similar.
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     rel_threshold: f64,
-    /// Differences per step below this many µs count as similar [default: none is too small; 0.1 % of the total to be listed].
-    #[arg(long, value_name = "US", value_parser = micros)]
-    abs_threshold_us: Option<Nanos>,
+    /// Differences per step below this time (`50us`) count as similar [default: none is too small; 0.1 %
+    /// of the total to be listed].
+    #[arg(long, value_name = "TIME", alias = "abs-threshold-us", value_parser = limit::time, help_heading = headings::LIMITS)]
+    abs_threshold: Option<Nanos>,
     /// Exit with 3 if the traces are not of the same model, shapes, types, tokens or world size.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::LIMITS)]
     pub(super) strict_comparability: bool,
 }
 
@@ -37,17 +40,6 @@ fn phase(text: &str) -> std::result::Result<Phase, String> {
         let known = Phase::ALL.map(Phase::label);
         format!("no such phase; one of {}", known.join(", "))
     })
-}
-
-fn number(text: &str) -> std::result::Result<f64, String> {
-    let value: Option<f64> = text.trim().parse().ok();
-    value
-        .filter(|value| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| format!("`{text}` is no number of at least 0"))
-}
-
-fn micros(text: &str) -> std::result::Result<Nanos, String> {
-    number(text).map(|micros| Nanos((micros * 1e3).round() as i64))
 }
 
 impl SelectionArgs {
@@ -61,7 +53,7 @@ impl SelectionArgs {
     pub(super) fn thresholds(&self) -> Thresholds {
         Thresholds {
             relative: self.rel_threshold,
-            absolute: self.abs_threshold_us,
+            absolute: self.abs_threshold,
             ..Thresholds::default()
         }
     }

@@ -1,5 +1,6 @@
 //! What people call the two sides.
 
+use super::headings;
 use clap::Args;
 use tracetree::analysis::AnalysisOptions;
 use tracetree::{Error, ErrorKind, Result, Side};
@@ -11,10 +12,10 @@ const LONGEST: usize = 40;
 pub(super) struct SideNameArgs {
     /// What the baseline is called in the summary, the page and the texts of the report; else its
     /// device or file where that tells the traces apart.
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     base_name: Option<String>,
     /// What the candidate is called there. Columns of tables stay trace1 and trace2.
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     new_name: Option<String>,
 }
 

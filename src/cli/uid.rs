@@ -1,6 +1,7 @@
 //! `tracetree uid`: the event of the other trace that corresponds to one, from two traces or a report.
 
 use super::compare::CompareArgs;
+use super::examples;
 use super::output::Console;
 use super::{Outcome, load};
 use clap::Args;
@@ -14,37 +15,80 @@ use tracetree::tree::CallTree;
 use tracetree::{Comparison, Error, ErrorKind, PerSide, Result, Side};
 
 #[derive(Args)]
+#[command(after_help = examples::UID)]
 pub(super) struct UidArgs {
-    /// The baseline trace, or a report folder.
-    baseline: PathBuf,
-    /// The candidate trace; left out with a report folder.
-    candidate: Option<PathBuf>,
     #[command(flatten)]
     wanted: Wanted,
     #[command(flatten)]
     compare: CompareArgs,
 }
 
+/// An event of two traces or of a report: `BASE NEW --candidate 38`, `REPORT 38`.
 #[derive(Args)]
-#[group(required = true, multiple = false)]
 pub(super) struct Wanted {
+    /// The baseline trace, or a report folder.
+    #[arg(value_name = "BASELINE|REPORT")]
+    first: PathBuf,
+    /// The candidate trace; left out with a report folder.
+    #[arg(value_name = "CANDIDATE")]
+    candidate: Option<PathBuf>,
+    /// The same as --baseline UID.
+    #[arg(value_name = "UID", conflicts_with_all = ["baseline-uid", "candidate-uid"])]
+    uid: Option<EventRef>,
     /// Position in the baseline's traceEvents, from 0; LAUNCH:UID for a captured call: the position
     /// of its graph launch, and its own in the capture's traceEvents.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<EventRef>,
     /// The same in the candidate.
-    #[arg(long = "candidate", id = "candidate-uid", value_name = "UID")]
-    candidate: Option<EventRef>,
+    #[arg(
+        long = "candidate",
+        id = "candidate-uid",
+        value_name = "UID",
+        conflicts_with = "baseline-uid"
+    )]
+    in_candidate: Option<EventRef>,
+}
+
+/// Where the event is looked up.
+pub(super) enum Source<'a> {
+    Traces(PerSide<&'a Path>),
+    Report(&'a Path),
 }
 
 impl Wanted {
-    /// The side and the event that the user asks for; clap sees to it that there is one.
-    pub(super) fn event(&self) -> (Side, EventRef) {
-        match (self.baseline, self.candidate) {
-            (Some(event), _) => (Side::Baseline, event),
-            (None, event) => (Side::Candidate, event.unwrap_or_default()),
+    /// The traces or the report, and the side and the event that the user asks for.
+    ///
+    /// # Errors
+    /// If no event is named, or two are.
+    pub(super) fn event(&self) -> Result<(Source<'_>, Side, EventRef)> {
+        let (source, positional) = match &self.candidate {
+            Some(candidate) => match number_of_a_report(&self.first, candidate) {
+                Some(uid) => (Source::Report(&self.first), Some(uid)),
+                None => (Source::Traces(PerSide::new(&self.first, candidate)), self.uid),
+            },
+            None => (Source::Report(&self.first), None),
+        };
+        let named = [self.baseline.or(self.uid), positional.filter(|_| self.uid.is_none())];
+        match (named, self.in_candidate) {
+            ([Some(event), None] | [None, Some(event)], None) => {
+                Ok((source, Side::Baseline, event))
+            }
+            ([None, None], Some(event)) => Ok((source, Side::Candidate, event)),
+            ([None, None], None) => {
+                Err(Error::new(ErrorKind::Usage, &self.first, "no event is named").remedy(
+                    "add --baseline UID or --candidate UID: a position in traceEvents, from 0",
+                ))
+            }
+            (_, _) => Err(Error::new(ErrorKind::Usage, &self.first, "two events are named")
+                .remedy("ask for one at a time")),
         }
     }
+}
+
+/// `report 38`: the second argument is an event where the first is a folder and it names no file.
+fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
+    let is_report = first.is_dir() && !second.exists();
+    is_report.then(|| second.to_str()?.parse().ok()).flatten()
 }
 
 /// An event as people write it: `17`, or `123:17` for the call 17 of the capture of the graph that
@@ -56,6 +100,11 @@ pub(super) struct EventRef {
 }
 
 impl EventRef {
+    /// The position in a trace itself; `None` for a captured call.
+    pub(super) fn uid_in_trace(self) -> Option<Uid> {
+        self.launch.is_none().then_some(self.uid)
+    }
+
     pub(super) fn event(self, trace: &Trace) -> Option<EventId> {
         match self.launch {
             Some(launch) => trace.captured_at(launch, self.uid),
@@ -91,25 +140,22 @@ impl fmt::Display for EventRef {
 }
 
 pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
-    let (side, event) = args.wanted.event();
-    match &args.candidate {
-        Some(candidate) => {
-            let paths = PerSide::new(args.baseline.as_path(), candidate.as_path());
-            from_traces(paths, &args.compare, (side, event), console)
-        }
-        None if args.compare.is_default() => {
+    let (source, side, event) = args.wanted.event()?;
+    match source {
+        Source::Traces(paths) => from_traces(paths, &args.compare, (side, event), console),
+        Source::Report(folder) if args.compare.is_default() => {
             if event.launch.is_some() {
                 let message = "a report names captured calls by their numbers in uid_map.csv alone";
-                return Err(Error::new(ErrorKind::Usage, &args.baseline, message)
+                return Err(Error::new(ErrorKind::Usage, folder, message)
                     .remedy("give two traces with their captures"));
             }
-            let map = read_uid_map(&args.baseline)?;
+            let map = read_uid_map(folder)?;
             let pair = find(map, side, event.uid);
-            print(&pair.ok_or_else(|| no_call(None, &args.baseline, side, event))?, None, console)
+            print(&pair.ok_or_else(|| no_call(None, folder, side, event))?, None, console)
         }
-        None => Err(Error::new(
+        Source::Report(folder) => Err(Error::new(
             ErrorKind::Usage,
-            &args.baseline,
+            folder,
             "a report was made with its own options; --no-python, --alias and captures need two traces",
         )),
     }
@@ -130,7 +176,12 @@ fn from_traces(
     print(&pair, Some(&comparison), console)
 }
 
-fn find(map: impl IntoIterator<Item = UidPair>, side: Side, uid: Uid) -> Option<UidPair> {
+/// The line of a uid map that holds an event.
+pub(super) fn find(
+    map: impl IntoIterator<Item = UidPair>,
+    side: Side,
+    uid: Uid,
+) -> Option<UidPair> {
     map.into_iter().find(|pair| match side {
         Side::Baseline => pair.baseline == Some(uid),
         Side::Candidate => pair.candidate == Some(uid),

@@ -1,5 +1,6 @@
 //! `--efficiency`, `--peaks`: what the efficiency of ops is told by.
 
+use super::headings;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::Result;
@@ -8,10 +9,10 @@ use tracetree::analysis::{AnalysisOptions, Models, Peaks};
 #[derive(Args)]
 pub(super) struct YardstickArgs {
     /// TOML file with models of what ops must do at least, put before the built-in ones.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     efficiency: Option<PathBuf>,
     /// TOML file with what devices can do at most, put before what is known of them.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     peaks: Option<PathBuf>,
 }
 

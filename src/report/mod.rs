@@ -22,6 +22,7 @@ mod nodes;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
+mod read_inputs;
 mod read_uid_map;
 mod staging;
 mod summary;
@@ -40,6 +41,7 @@ pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
+pub use read_inputs::read_inputs;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
     CauseSummary, Change, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,

@@ -30,8 +30,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())
         .micros_difference("diff", "candidate − baseline", |_, r| r.difference().into())
-        .whole("step", "position of the step that the owner is in, from 0; that of the baseline where it is in one there", |_, r| {
-            r.step.map(|step| step.0).into()
+        .whole("step", "position of the step that the owner is in, from 0; that of the baseline where it is in one there", |a, r| {
+            r.step.map(|step| a.told_step(step)).into()
         })
         .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
             r.owner.map_or("", |owner| analysis.module_of_node(owner)).into()

@@ -157,7 +157,7 @@ fn moments() -> Columns<Analysis, Event> {
         .whole(
             "step",
             "position of the step that launched it, from 0; empty outside of steps",
-            |a, e| a.steps(e.side).step(e.call).map(|step| step.0).into(),
+            |a, e| a.steps(e.side).step(e.call).map(|step| a.told_step(step)).into(),
         )
         .word("phase", "phase in which it was launched", |a, e| {
             a.phases(e.side).phase(e.call).label().into()

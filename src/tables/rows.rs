@@ -102,7 +102,7 @@ fn places() -> Rows {
             "step",
             "position of the step that launched it, from 0, as in `steps.csv`; that of the baseline \
              where it has one; empty outside of steps",
-            |a, r| a.step_of(r.row(a)).map(|step| step.0).into(),
+            |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
         .text("nn_module", "innermost `nn.Module` around the op, with its instance number", |a, r| {
             a.module_of(r.row(a)).into()

@@ -12,7 +12,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text(
             "step",
             "position of the step, from 0 (what `--steps` takes); `(outside steps)`; `(launch not in trace)`",
-            |_: &Analysis, r: &StepRow| place(r.place).into(),
+            |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
@@ -29,9 +29,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-fn place(place: StepPlace) -> String {
+fn place(analysis: &Analysis, place: StepPlace) -> String {
     match place {
-        StepPlace::Step(step) => step.0.to_string(),
+        StepPlace::Step(step) => analysis.told_step(step).to_string(),
         StepPlace::Outside => "(outside steps)".to_owned(),
         StepPlace::NotCaptured => crate::tree::UNLINKED.to_owned(),
     }

@@ -125,6 +125,7 @@ test("filters and groups work on steps and presence", async () => {
 test("a row opens with the kernels, shapes and stack of both sides", async () => {
   const page = await open(browser, "model");
   await page.click('#rows tr[data-name="aten::_convolution"] button');
+  await page.click("#rows .instances > summary");
   await page.click("#rows .member button");
   const text = await page.textContent("#rows [data-detail]");
   for (const part of ["aten::miopen_convolution_kernel", "aten::cudnn_convolution_kernel", "[[8,3,32,32]", "nn.Module: Conv2d_0", "train.py(3): step", "lowest common node"]) {
@@ -192,13 +193,13 @@ test("frames lie within the frame above, and a click zooms", async () => {
       && above.left <= frame.left + 0.01 && above.left + above.width >= frame.left + frame.width - 0.01;
     assert.ok(frames.some(holds), `${frame.title} hangs in the air`);
   }
-  const narrow = frames.find((frame) => frame.title === "Linear_0");
+  const narrow = frames.find((frame) => frame.title.startsWith("Linear_0"));
   assert.ok(narrow.width < 50);
   await page.click('#flame-view .frame:has-text("Linear_0")');
-  const zoomed = (await framesOf(page)).find((frame) => frame.title === "Linear_0");
+  const zoomed = (await framesOf(page)).find((frame) => frame.title.startsWith("Linear_0"));
   assert.equal(zoomed.width, 100);
   await page.keyboard.press("Escape");
-  const out = (await framesOf(page)).find((frame) => frame.title === "Linear_0");
+  const out = (await framesOf(page)).find((frame) => frame.title.startsWith("Linear_0"));
   assert.ok(out.width < 100);
   await page.click("text=reset zoom");
   assert.deepEqual(await framesOf(page), frames);
@@ -207,7 +208,7 @@ test("frames lie within the frame above, and a click zooms", async () => {
 
 test("the other width shows what has vanished, and its total", async () => {
   const page = await open(browser, "model");
-  const has = async (title) => (await framesOf(page)).some((frame) => frame.title === title);
+  const has = async (title) => (await framesOf(page)).some((frame) => frame.title.includes(title));
   assert.equal(await has("gelu_kernel"), true);
   assert.equal(await has("warm_up_kernel"), false);
   await page.selectOption("[data-key=width]", "trace1");
@@ -221,7 +222,8 @@ test("a link restores the view that it was copied from", async () => {
   await page.selectOption("[data-key=group]", "shape");
   await page.click("[data-sort=trace2]");
   await page.click('#rows tr[data-name="aten::addmm"] button');
-  await page.click("#rows .member:nth-child(3) button");
+  await page.click("#rows .instances > summary");
+  await page.click("#rows .member:nth-child(2) button");
   await page.click("#rows [data-detail] .actions button:has-text('tree')");
   await page.click('#flame-view .frame:has-text("Linear_0")');
   await page.selectOption("[data-key=width]", "trace1");

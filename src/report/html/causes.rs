@@ -1,30 +1,137 @@
-//! The causes of the difference → lines of the list that opens the page.
+//! The causes of the difference → lines of the list that opens the page, with bars that add up: each
+//! begins where the one before it ended, and the last reaches from nothing to the whole difference.
+//!
+//! ```text
+//! queue      −0.403          ▒▒▒▒▒▒|
+//! host       +0.357          ▒▒▒▒▒ |
+//! 58 more    −0.266       ▒▒▒▒     |
+//! together   −0.312          ▒▒▒▒▒ |
+//! ```
 
-use super::overview::{change, width};
+use super::overview::change;
 use super::page_tree::PageTree;
-use crate::analysis::Analysis;
-use crate::report::text::{CauseLine, cause_lines};
+use crate::analysis::{Analysis, Reason};
+use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;
 
 /// A cause, with its bar.
 pub(super) struct CauseBar {
     pub(super) cause: CauseLine,
-    /// In percent of the largest cause.
-    pub(super) width: String,
-    pub(super) style: &'static str,
+    pub(super) bar: Bar,
     /// Its node, if the tree of the page has it.
     pub(super) node: Option<usize>,
 }
 
-/// The causes that explain most of the difference, and what is left in one line.
-pub(super) fn lines(analysis: &Analysis, tree: &PageTree<'_>) -> (Vec<CauseBar>, Option<String>) {
-    let (causes, rest) = cause_lines(analysis);
-    let most = causes.iter().map(|cause| cause.time.abs()).max().unwrap_or(Nanos::ZERO);
-    let bar = |cause: CauseLine| CauseBar {
-        width: width(cause.time.abs(), most),
-        style: change(cause.time),
+/// A bar in percent of the room.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Bar {
+    pub(super) left: String,
+    pub(super) width: String,
+    pub(super) style: &'static str,
+}
+
+/// What stands below the causes.
+pub(super) struct SumLine {
+    pub(super) title: String,
+    pub(super) difference: String,
+    pub(super) bar: Bar,
+}
+
+/// The list.
+pub(super) struct Causes {
+    pub(super) bars: Vec<CauseBar>,
+    /// The smaller ones, where there are some, and all together.
+    pub(super) sums: Vec<SumLine>,
+    /// Where nothing is, in percent of the room.
+    pub(super) zero: String,
+}
+
+/// The causes that explain most of the difference, the rest, and the sum.
+pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
+    let (lines, _) = cause_lines(analysis);
+    let (smaller, all) = cause_sums(analysis);
+    let leading = analysis.causes().leading();
+    let is_of_steps = |at: usize| leading[at].reason != Reason::BeforeWindow;
+    let steps = lines.iter().enumerate().map(|(at, line)| match is_of_steps(at) {
+        true => line.time,
+        false => Nanos::ZERO,
+    });
+    let walk = Walk::of(steps.chain([smaller.time]));
+    let bars = lines.into_iter().enumerate().map(|(at, cause)| CauseBar {
+        bar: walk.bar(at),
         node: cause.node.filter(|&node| tree.position(node).is_some()).map(|node| node.index()),
         cause,
+    });
+    let bars: Vec<CauseBar> = bars.collect();
+    let rest = SumLine {
+        title: format!("{} smaller", smaller.count),
+        difference: smaller.difference,
+        bar: walk.bar(bars.len()),
     };
-    (causes.into_iter().map(bar).collect(), rest)
+    let sum = SumLine {
+        title: "together, the difference of a step".to_owned(),
+        difference: all.difference,
+        bar: walk.between(Nanos::ZERO, all.time),
+    };
+    let rest = (smaller.count > 0).then_some(rest);
+    let zero = walk.between(Nanos::ZERO, Nanos::ZERO).left;
+    Causes { bars, zero, sums: rest.into_iter().chain([sum]).collect() }
+}
+
+/// Sums of the causes so far, from nothing on.
+struct Walk {
+    sums: Vec<Nanos>,
+    least: Nanos,
+    most: Nanos,
+}
+
+impl Walk {
+    fn of(steps: impl Iterator<Item = Nanos>) -> Walk {
+        let mut sums = vec![Nanos::ZERO];
+        for step in steps {
+            sums.push(sums[sums.len() - 1] + step);
+        }
+        let (least, most) = (sums.iter().min().copied(), sums.iter().max().copied());
+        Walk { least: least.unwrap_or_default(), most: most.unwrap_or_default(), sums }
+    }
+
+    /// The bar of one step.
+    fn bar(&self, at: usize) -> Bar {
+        self.between(self.sums[at], self.sums[at + 1])
+    }
+
+    fn between(&self, from: Nanos, to: Nanos) -> Bar {
+        let range = (self.most - self.least).0.max(1) as f64;
+        let percent = |time: Nanos| format!("{:.3}", 100.0 * time.0 as f64 / range);
+        Bar {
+            left: percent(from.min(to) - self.least),
+            width: percent((to - from).abs()),
+            style: change(to - from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_follow_each_other_and_add_up() {
+        let walk = Walk::of([Nanos(-4), Nanos(3), Nanos(-2)].into_iter());
+        let bars: Vec<(String, String, &str)> = (0..3)
+            .map(|at| walk.bar(at))
+            .chain([walk.between(Nanos::ZERO, Nanos(-3))])
+            .map(|bar| (bar.left, bar.width, bar.style))
+            .collect();
+        let bar = |left: &str, width: &str, style| (left.to_owned(), width.to_owned(), style);
+        assert_eq!(
+            bars,
+            [
+                bar("0.000", "100.000", "less"),
+                bar("0.000", "75.000", "more"),
+                bar("25.000", "50.000", "less"),
+                bar("25.000", "75.000", "less"),
+            ]
+        );
+    }
 }

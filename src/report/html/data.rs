@@ -3,11 +3,13 @@
 use super::page_rows::PageRows;
 use super::page_tree::PageTree;
 use super::texts::Texts;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Part};
+use crate::diff::MergedId;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -15,6 +17,9 @@ use std::io::{self, BufWriter, Write};
 const NODES: usize = 120_000;
 /// Most rows in a page: some 120 bytes each.
 const ROWS: usize = 20_000;
+
+/// Idle time of less than this part of all of it is counted at the call above.
+const VISIBLE: i64 = 1_000;
 
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
@@ -27,6 +32,8 @@ pub(super) struct PageData<'a> {
     /// For each graph launch with captured calls, on each side: the uid from which on theirs count,
     /// and its own.
     captured: [Vec<(u32, u32)>; 2],
+    /// Idle time of the devices in ns by the node that had it: position in the tree, trace1, trace2.
+    idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     texts: Vec<String>,
@@ -57,11 +64,46 @@ pub(super) fn embed<'a>(
         names: Side::BOTH.map(|side| analysis.side_name(side)),
         noise: analysis.thresholds().relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
+        idle: idle(analysis, &tree),
         tree,
         rows,
         texts: texts.into_list(),
     };
     (data, left_out)
+}
+
+/// Idle time of the steps by the node that had it. What is too little to be seen is counted at the
+/// call above, so that sums stay right and the page stays small.
+fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
+    let merged = analysis.diff().merged();
+    let mut times: BTreeMap<MergedId, [i64; 2]> = BTreeMap::new();
+    let mut total = [0, 0];
+    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+        let Some(id) = row.owner.or(row.lowest_common) else { continue };
+        let time = times.entry(id).or_default();
+        for side in Side::BOTH {
+            time[side as usize] += row.time[side].0;
+            total[side as usize] += row.time[side].0;
+        }
+    }
+    let least = total[0].max(total[1]) / VISIBLE;
+    let mut listed = Vec::new();
+    // A call stands behind those above it: from the end on, nothing is added to what was looked at.
+    while let Some((id, time)) = times.pop_last() {
+        let position = tree.position(id);
+        match (merged.parent(id), position) {
+            (_, Some(position)) if time[0].max(time[1]) >= least => {
+                listed.push((position, time[0], time[1]));
+            }
+            (Some(above), _) => {
+                let sum = times.entry(above).or_default();
+                *sum = [sum[0] + time[0], sum[1] + time[1]];
+            }
+            (None, Some(position)) => listed.push((position, time[0], time[1])),
+            (None, None) => {}
+        }
+    }
+    listed
 }
 
 fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {

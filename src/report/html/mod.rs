@@ -10,6 +10,7 @@ mod column;
 mod data;
 mod efficiency;
 mod fleet;
+mod lists;
 mod overview;
 mod page_rows;
 mod page_tree;
@@ -23,21 +24,23 @@ use super::text::Unit;
 use crate::analysis::Analysis;
 use crate::side::Side;
 use askama::Template;
-use causes::CauseBar;
+use causes::Causes;
 use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
+use lists::List;
 use overview::{Input, Line, Segment};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
 /// The script of the page, in the order of use.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
     include_str!("script/elements.js"),
+    include_str!("script/query.js"),
     include_str!("script/differences.js"),
     include_str!("script/detail.js"),
     include_str!("script/tree.js"),
@@ -60,8 +63,8 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    causes: Vec<CauseBar>,
-    smaller: Option<String>,
+    causes: Causes,
+    lists: Vec<List>,
     gpu_time: String,
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
@@ -77,7 +80,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
     let unit = Unit::fitting(totals);
     let facets = facets::of(analysis);
     let (data, left_out) = data::embed(analysis, &facets, unit);
-    let (causes, smaller) = causes::lines(analysis, &data.tree);
+    let causes = causes::list(analysis, &data.tree);
     let summary = summarise(analysis);
     let page = Page {
         style: STYLE,
@@ -86,7 +89,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
         answer: super::text::answer(analysis),
         remarks: super::text::answer_remarks(analysis),
         causes,
-        smaller,
+        lists: lists::of(analysis, unit),
         gpu_time: super::text::sentence(analysis),
         efficiency: efficiency::lines(analysis, unit),
         measure: overview::measure_title(analysis.measure()),

@@ -5,7 +5,7 @@ use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
 use crate::report::nodes::facets::Facet;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use rustc_hash::FxHashMap;
 use serde::ser::SerializeStruct;
@@ -36,8 +36,14 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<Vec<PageText>>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
+    /// What rows had to do, where it is known: position of the row, position in `work_table`.
+    work: Vec<(u32, u32)>,
+    work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
+
+/// 10⁹ operations of trace1 and trace2, 10⁶ bytes of both.
+type Work = [Option<f64>; 4];
 
 #[derive(Serialize)]
 struct FacetColumn {
@@ -56,12 +62,13 @@ impl<'a> PageRows<'a> {
         texts: &mut Texts,
     ) -> PageRows<'a> {
         let mut rows = PageRows::empty(analysis, facets);
-        let mut arguments = FxHashMap::default();
+        let (mut arguments, mut work) = (FxHashMap::default(), FxHashMap::default());
         for id in choose(analysis, most) {
             let row = &analysis.rows()[id];
             rows.id.push(id as u32);
             rows.push_place(analysis, tree, row, texts);
             rows.push_arguments(analysis, row, &mut arguments, texts);
+            rows.push_work(analysis, row, &mut work);
             rows.kernels1.push(kernels(analysis, row, Side::Baseline, texts));
             rows.kernels2.push(kernels(analysis, row, Side::Candidate, texts));
             for (column, facet) in rows.facets.iter_mut().zip(facets) {
@@ -90,6 +97,8 @@ impl<'a> PageRows<'a> {
             argument_table: Vec::new(),
             kernels1: Vec::new(),
             kernels2: Vec::new(),
+            work: Vec::new(),
+            work_table: Vec::new(),
             facets: facets.iter().map(column).collect(),
         }
     }
@@ -137,6 +146,23 @@ impl<'a> PageRows<'a> {
         })
     }
 
+    /// Adds what the last row had to do.
+    fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
+        let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
+        let [one, two] = [&done.baseline, &done.candidate];
+        let work = [one.gflops(), two.gflops(), one.mbytes(), two.mbytes()];
+        if work[0].is_none() && work[1].is_none() {
+            return;
+        }
+        let next = known.len() as u32;
+        let bits = work.map(|value| value.map_or(u64::MAX, f64::to_bits));
+        let at = *known.entry(bits).or_insert(next);
+        if at == next {
+            self.work_table.push(work);
+        }
+        self.work.push((self.id.len() as u32 - 1, at));
+    }
+
     fn push_arguments(
         &mut self,
         analysis: &Analysis,
@@ -160,7 +186,7 @@ impl<'a> PageRows<'a> {
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
-        let mut columns = serializer.serialize_struct("PageRows", 17)?;
+        let mut columns = serializer.serialize_struct("PageRows", 19)?;
         columns.serialize_field("id", &self.id)?;
         columns.serialize_field("name", &self.name)?;
         columns.serialize_field("node", &self.node)?;
@@ -176,6 +202,8 @@ impl Serialize for PageRows<'_> {
         columns.serialize_field("argument_table", &self.argument_table)?;
         columns.serialize_field("kernels1", &self.kernels1)?;
         columns.serialize_field("kernels2", &self.kernels2)?;
+        columns.serialize_field("work", &self.work)?;
+        columns.serialize_field("work_table", &self.work_table)?;
         columns.serialize_field("facets", &self.facets)?;
         columns.serialize_field("total", &self.analysis.rows().len())?;
         columns.end()

@@ -136,7 +136,7 @@ fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
-            text: step.index().to_string(),
+            text: analysis.told_step(step).to_string(),
         })
     })
 }

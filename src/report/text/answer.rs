@@ -128,6 +128,33 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     (lines, rest)
 }
 
+/// Several causes of the steps together.
+#[cfg(feature = "html")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CauseSum {
+    /// How many.
+    pub count: usize,
+    /// Their sum with sign and unit, per step.
+    pub difference: String,
+    /// The same.
+    pub time: Nanos,
+}
+
+/// The causes of the steps that are not among [`cause_lines`], and all of them: with what was launched
+/// before the steps left out, since that is no part of them.
+#[cfg(feature = "html")]
+pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
+    let figures = Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)));
+    let causes = analysis.causes();
+    let sum = |list: &[Cause]| {
+        let of_steps = list.iter().filter(|cause| cause.reason != Reason::BeforeWindow);
+        let time: Nanos = of_steps.clone().map(|cause| cause.difference).sum();
+        let difference = figures.signed(time.0 as f64);
+        CauseSum { count: of_steps.count(), difference, time }
+    };
+    (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
+}
+
 fn line(figures: Figures, cause: &Cause) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),

@@ -6,6 +6,8 @@ mod labels;
 pub(super) mod merged_tree;
 mod verdict;
 
+#[cfg(feature = "html")]
+pub(crate) use answer::cause_sums;
 pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 #[cfg(feature = "html")]
 pub(crate) use figures::percent;

@@ -2,7 +2,7 @@
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const tree = readTree(page.tree);
-const rows = page.rows;
+const rows = { ...page.rows, work: new Map(page.rows.work.map(([row, at]) => [row, page.rows.work_table[at]])) };
 
 function readTree(columns) {
   const size = columns.depth.length;
@@ -20,6 +20,7 @@ function readTree(columns) {
   }
   nest(result);
   addUp(result);
+  addIdle(result, page.idle);
   return result;
 }
 
@@ -47,6 +48,38 @@ function addUp(t) {
     t.events[parent] += t.events[at];
     t.changes[parent] += t.changes[at];
   }
+}
+
+// Idle time at and below each node: it is no GPU time and stands in a column of its own.
+function addIdle(t, entries) {
+  t.idle1 = new Float64Array(t.size);
+  t.idle2 = new Float64Array(t.size);
+  t.ownIdle = new Map();
+  for (const [at, time1, time2] of entries) {
+    t.ownIdle.set(at, [time1, time2]);
+    for (let above = at; above >= 0; above = t.parent[above]) {
+      t.idle1[above] += time1;
+      t.idle2[above] += time2;
+    }
+  }
+}
+
+// Whether a call is there on one side only because something else replaced it: the nearest call above
+// that both sides have holds one-sided work of both.
+function isReplaced(at) {
+  if (tree.relation[at] === "x") return true;
+  let above = at;
+  while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
+  if (above < 0 || above === at) return false;
+  if (!replacing.has(above)) replacing.set(above, hasBoth(above));
+  return replacing.get(above);
+}
+
+const replacing = new Map();
+function hasBoth(at) {
+  const [one, two] = ["1", "2"].map((side) => childrenOf(at).some((below) =>
+    tree.relation[below] === side && (tree.all1[below] > 0 || tree.all2[below] > 0)));
+  return one && two;
 }
 
 // The nodes directly below; -1 asks for the roots.

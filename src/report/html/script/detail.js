@@ -1,11 +1,146 @@
 // One group or row of the table -> what stands below it when it is open.
 
 const MEMBERS_SHOWN = 30;
+// Names and shapes that a comparison lists.
+const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
+// One comparison of all that a group holds, and behind it the rows one by one.
 function groupDetail(group) {
-  const box = group.members.length === 1 ? rowDetail(group.members[0]) : memberList(group);
-  return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, box));
+  const cell = element("td", { colspan: HEADS.length });
+  if (group.members.length === 1) {
+    cell.append(rowDetail(group.members[0]));
+  } else {
+    const opened = group.members.some((row) => rows.id[row] === stateNumber("row"));
+    const list = element("details", { class: "instances" },
+      element("summary", {}, `each of the ${group.members.length} rows`));
+    const fillList = () => list.open && list.children.length === 1 && list.append(memberList(group));
+    list.open = opened;
+    list.addEventListener("toggle", fillList);
+    fillList();
+    cell.append(aggregate(group.members), list);
+  }
+  return element("tr", { class: "detail" }, cell);
+}
+
+// The kernels of both sides with counts and medians, what was done how fast, shapes, lowering.
+function aggregate(members) {
+  const box = element("div", { class: "detail aggregate" });
+  const grid = element("div", { class: "detail-grid" });
+  for (const side of [1, 2]) grid.append(aggregateSide(members, side));
+  box.append(grid);
+  const shapes = shapeTable(members);
+  if (shapes) box.append(element("h3", {}, "by shapes"), shapes);
+  const became = lowering(members);
+  if (became.length) {
+    box.append(element("h3", {}, "what the op became"), element("ul", { class: "kernel-list" },
+      ...became.map(([text, count]) => element("li", {}, name(text), element("span", { class: "time" }, `×${count}`)))));
+  }
+  return box;
+}
+
+function aggregateSide(members, side) {
+  const total = members.reduce((sum, row) => sum + rows["time" + side][row], 0);
+  const events = members.reduce((sum, row) => sum + rows["count" + side][row], 0);
+  const kernels = kernelsOf(members, side);
+  const what = page.measure === "gpu_time" ? "kernels" : "ops";
+  const title = `${page.names[side - 1]}: ${time(total)} ${page.unit}, ${events} ${what}${rateOf(members, side)}`;
+  const shown = kernels.slice(0, KERNELS_SHOWN);
+  const line = (kernel) => [name(kernel.text), `${kernel.count}`, time(kernel.median), time(kernel.ns)];
+  const rest = kernels.length - shown.length;
+  return element("div", { class: "half" }, element("h3", {}, title),
+    kernels.length ? smallTable(["name", "count", "median", `sum, ${page.unit}`], shown.map(line)) : element("p", { class: "dim" }, "nothing on this side"),
+    rest > 0 ? element("p", { class: "dim" }, `${rest} more names`) : "");
+}
+
+function smallTable(titles, lines) {
+  const head = element("tr", {}, ...titles.map((title) => element("th", { scope: "col" }, title)));
+  const cells = (line) => line.map((cell, at) => element("td", { class: at ? "number" : "" }, cell));
+  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "table" }, element("table", { class: "small" },
+    element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
+}
+
+// Kernels by name, most time first. A row knows the mean time of its launches of a kernel: the median
+// is that of the launches, each at its row's mean.
+function kernelsOf(members, side) {
+  const known = new Map();
+  for (const row of members) {
+    for (const [text, count, ns] of rows["kernels" + side][row]) {
+      if (!known.has(text)) known.set(text, { text: page.texts[text], count: 0, ns: 0, means: [] });
+      const kernel = known.get(text);
+      kernel.count += count;
+      kernel.ns += ns;
+      kernel.means.push([ns / count, count]);
+    }
+  }
+  const list = [...known.values()].sort((a, b) => b.ns - a.ns || (a.text < b.text ? -1 : 1));
+  for (const kernel of list) kernel.median = weightedMedian(kernel.means);
+  return list;
+}
+
+// The median of values that count so many times each.
+function weightedMedian(values) {
+  const sorted = [...values].sort((a, b) => a[0] - b[0]);
+  const total = sorted.reduce((sum, [, count]) => sum + count, 0);
+  const at = (wanted) => {
+    let seen = 0;
+    return sorted.find(([, count]) => (seen += count) > wanted)[0];
+  };
+  return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
+}
+
+// `, 163 TFLOP/s`: what had to be done over the time, where all of the rows have a model.
+function rateOf(members, side) {
+  const sums = [0, 0, 0];
+  for (const row of members) {
+    const ns = rows["time" + side][row];
+    if (!ns) continue;
+    const work = rows.work.get(row);
+    if (!work || work[side - 1] === null) return "";
+    sums[0] += work[side - 1];
+    sums[1] += work[side + 1];
+    sums[2] += ns;
+  }
+  if (!sums[2]) return "";
+  const tera = (giga) => Number((giga * 1e9 / sums[2] / 1e3).toPrecision(3));
+  return sums[0] > 0 ? `, ${tera(sums[0])} TFLOP/s` : `, ${tera(sums[1] / 1e3)} TB/s`;
+}
+
+// The rows by their shapes, the largest difference first; null where there is but one without any.
+function shapeTable(members) {
+  const known = new Map();
+  for (const row of members) {
+    const text = argumentsText(row);
+    const group = known.get(text) || [0, 0, 0];
+    known.set(text, [group[0] + 1, group[1] + rows.time1[row], group[2] + rows.time2[row]]);
+  }
+  if (known.size === 1 && known.has("")) return null;
+  const size = ([, group]) => Math.abs(group[2] - group[1]);
+  const list = [...known].sort((a, b) => size(b) - size(a));
+  const line = ([text, [count, one, two]]) => [folded(text || "(not recorded)"), String(count), time(one), time(two), signed(two - one)];
+  const lines = list.slice(0, KERNELS_SHOWN).map(line);
+  if (list.length > KERNELS_SHOWN) lines.push([`${list.length - KERNELS_SHOWN} more`, "", "", "", ""]);
+  return smallTable(["shapes", "rows", ...page.names, "difference"], lines);
+}
+
+// The ops below the rows at which the traces part: [name, times].
+function lowering(members) {
+  const known = new Map();
+  for (const row of members) {
+    const top = rows.node[row];
+    for (let at = top; at >= 0 && at < tree.end[top]; ) {
+      const relation = tree.relation[at];
+      const parts = tree.kind[at] === "o" && "r12x".includes(relation) && (at !== top || relation !== "r");
+      if (!parts) {
+        at++;
+        continue;
+      }
+      const side = { 1: `only ${page.names[0]}: `, 2: `only ${page.names[1]}: ` }[relation] || "";
+      known.set(side + nodeName(at), (known.get(side + nodeName(at)) || 0) + 1);
+      at = tree.end[at];
+    }
+  }
+  return [...known].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, KERNELS_SHOWN);
 }
 
 // The rows of a group, largest difference first; one of them can be open.
@@ -41,7 +176,7 @@ function memberLine(row, open) {
       (open ? "▾ " : "▸ ") + "row " + id),
     element("span", { class: how.word + " time" }, how.sign + " " + signed(rows.time2[row] - rows.time1[row])),
     element("span", { class: "dim time" }, `${time(rows.time1[row])} → ${time(rows.time2[row])} ${page.unit}`),
-    element("bdi", { class: "dim title" }, text));
+    element("span", { class: "dim title" }, folded(text)));
 }
 
 // What tells a row from the others of its name.
@@ -60,16 +195,18 @@ function rowDetail(row) {
   box.append(actions(row));
   const grid = element("div", { class: "detail-grid" });
   for (const side of [1, 2]) {
-    grid.append(element("div", {}, element("h4", {}, sideTitle(row, side)), kernelList(row, side)));
+    const uid = rows["uid" + side][row];
+    const copy = uid < 0 ? "" : copyButton("uid", uidText(side, uid));
+    grid.append(element("div", {}, element("h3", {}, sideTitle(row, side), " ", copy), kernelList(row, side)));
   }
-  box.append(grid, element("h4", {}, "arguments"), argumentTable(row), element("h4", {}, "stack, innermost first"), stack(row));
+  box.append(grid, element("h3", {}, "arguments"), argumentTable(row), element("h3", {}, "stack, innermost first"), stack(row));
   return box;
 }
 
 function sideTitle(row, side) {
   const uid = rows["uid" + side][row];
   const count = rows["count" + side][row];
-  return `trace${side}: ${time(rows["time" + side][row])} ${page.unit}, ${count} events` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
+  return `${page.names[side - 1]}: ${time(rows["time" + side][row])} ${page.unit}, ${count} events${rateOf([row], side)}` + (uid < 0 ? "" : `, uid ${uidText(side, uid)}`);
 }
 
 function kernelList(row, side) {
@@ -86,8 +223,8 @@ function argumentTable(row) {
   const list = element("dl", {});
   for (const [title, first, second] of lines) {
     const values = first === second
-      ? [name(first)]
-      : [name(page.names[0] + " " + (first || "–")), element("br"), name(page.names[1] + " " + (second || "–"))];
+      ? [folded(first)]
+      : [page.names[0] + " ", folded(first || "–"), element("br"), page.names[1] + " ", folded(second || "–")];
     list.append(element("dt", {}, title), element("dd", { class: first === second ? null : "differs" }, ...values));
   }
   return list;
@@ -98,7 +235,7 @@ function stack(row) {
   const at = rows.node[row];
   if (at < 0) return element("p", { class: "dim" }, "left out of this page; see merged_tree_output.txt");
   const common = rows.common[row];
-  return element("ol", { class: "stack-list" }, ...pathTo(at).reverse().map((node) =>
+  return element("ol", { class: "stack-list", tabindex: "0", role: "list", "aria-label": "stack" }, ...pathTo(at).reverse().map((node) =>
     element("li", {}, name(nodeName(node)), ...nodeTags(node).flatMap((tag) => [" ", tag]),
       node === common ? element("span", { class: "tag" }, "lowest common node") : "")));
 }
@@ -108,5 +245,6 @@ function actions(row) {
   if (at < 0) return element("div", { class: "actions" });
   const go = (text, where) => element("button", { type: "button", onclick: () => where(at) }, text);
   return element("div", { class: "actions" },
-    go("show in the merged tree", showInTree), go("show in the flame graph", showInFlame));
+    go("show in the merged tree", showInTree), go("show in the flame graph", showInFlame),
+    copyButton("path query", () => queryOf(rows.node[row] >= 0 ? rows.node[row] : at)));
 }

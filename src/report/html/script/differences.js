@@ -7,7 +7,14 @@ const COLUMNS = [
   { key: "trace1", title: page.names[0], value: (g) => g.time1 },
   { key: "trace2", title: page.names[1], value: (g) => g.time2 },
   { key: "diff", title: "difference", value: (g) => Math.abs(g.time2 - g.time1) },
+  { key: "signed", title: "difference", value: (g) => g.time2 - g.time1 },
   { key: "ratio", title: "ratio", value: (g) => (g.time1 > 0 && g.time2 > 0 ? g.time2 / g.time1 : 0) },
+];
+// Which groups are shown: [value, text, test].
+const CHANGES = [
+  ["", "all", () => true],
+  ["slower", "slower only", (g) => change(g.time1, g.time2).word === "more"],
+  ["faster", "faster only", (g) => change(g.time1, g.time2).word === "less"],
 ];
 const PRESENCES = ["both", "trace1_only", "trace2_only"];
 
@@ -36,17 +43,20 @@ function passes(row) {
     const value = state.get("f." + facet.key);
     if (value !== null && page.texts[facet.value[row]] !== value) return false;
   }
-  const words = (state.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-  return words.length === 0 || words.every((word) => searchText(row).includes(word));
+  const search = searchOf(state.get("q") || "");
+  if (search.error) return false;
+  if (search.nodes) return touches(search.nodes, rows.node[row]);
+  return search.words.every((word) => searchText(row).includes(word));
 }
 
-// Name, kernels and shapes of a row in lower case.
+// Name, kernels, shapes and modules of a row in lower case.
 const searchTexts = new Map();
 function searchText(row) {
   if (!searchTexts.has(row)) {
     const kernels = rows.kernels1[row].concat(rows.kernels2[row]).map(([text]) => page.texts[text]);
     const shapes = rows.argument_table[rows.arguments[row]].slice(0, 2).map((text) => page.texts[text]);
-    const parts = [page.texts[rows.name[row]], page.texts[rows.common_name[row]], ...kernels, ...shapes];
+    const modules = rows.node[row] < 0 ? [] : pathTo(rows.node[row]).filter(isModule).map(nodeName);
+    const parts = [page.texts[rows.name[row]], page.texts[rows.common_name[row]], ...kernels, ...shapes, ...modules];
     searchTexts.set(row, parts.join("\n").toLowerCase());
   }
   return searchTexts.get(row);
@@ -58,13 +68,23 @@ function groupRows() {
   for (let row = 0; row < rows.id.length; row++) {
     if (!passes(row)) continue;
     const key = kind[2](row);
-    if (!groups.has(key)) groups.set(key, { name: groupName(kind[0], row), members: [], time1: 0, time2: 0 });
+    if (!groups.has(key)) {
+      const shape = kind[0] === "shape" ? argumentsText(row) : "";
+      groups.set(key, { name: groupName(kind[0], row), shape, members: [], time1: 0, time2: 0 });
+    }
     const group = groups.get(key);
     group.members.push(row);
     group.time1 += rows.time1[row];
     group.time2 += rows.time2[row];
   }
-  return sortGroups([...groups.values()]);
+  const which = CHANGES.find(([value]) => value === (state.get("only") || ""));
+  return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
+}
+
+// The shapes of a row: one text where both sides have the same.
+function argumentsText(row) {
+  const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
+  return first === second || !second ? first : !first ? second : `${first} → ${second}`;
 }
 
 function groupName(kind, row) {
@@ -88,7 +108,8 @@ function drawFilters() {
     drawRows();
   };
   const controls = [
-    field("search names, kernels and shapes", "q", redraw("q")),
+    field("search names, kernels, shapes, modules, or a path query", "q", redraw("q")),
+    choice("show", "only", CHANGES, "", redraw("only")),
     choice("group by", "group", groupings(), "name", redraw("group")),
     choice("presence", "presence", [["", "any"], ...PRESENCES.map((p) => [p, p])], "", redraw("presence")),
   ];
@@ -101,18 +122,29 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls);
 }
 
+// Titles that can be clicked: the difference has one for its size and its sign.
+const HEADS = COLUMNS.filter((column) => column.key !== "signed");
+
+// A click turns the order; on the difference it goes by size, most time more first, most time less first.
+function nextOrder(column, current, up) {
+  if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
+  if (!current) return { sort: "diff", dir: "down" };
+  if (current.key === "diff") return { sort: "signed", dir: "down" };
+  return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
+}
+
 function drawHead() {
   const current = COLUMNS.find((column) => column.key === state.get("sort")) || COLUMNS[4];
   const up = state.get("dir") === "up";
-  const cells = COLUMNS.map((column) => {
-    const chosen = column === current;
+  const cells = HEADS.map((column) => {
+    const chosen = column === current || (column.key === "diff" && current.key === "signed");
     const sort = () => {
-      const ascending = chosen ? !up : column.key === "name";
-      setState({ sort: column.key, dir: ascending ? "up" : "down" });
+      setState(nextOrder(column, chosen ? current : null, up));
       drawRows();
       document.querySelector(`#rows [data-sort="${column.key}"]`).focus();
     };
-    const mark = chosen ? (up ? " ▲" : " ▼") : "";
+    const size = chosen && current.key === "diff";
+    const mark = chosen ? (size ? " |▼|" : up ? " ▲" : " ▼") : "";
     return element("th", { scope: "col", "aria-sort": chosen ? (up ? "ascending" : "descending") : null },
       element("button", { type: "button", "data-sort": column.key, onclick: sort }, column.title + mark));
   });
@@ -133,7 +165,9 @@ function drawRows() {
     drawRows();
   };
   const line = document.getElementById("rows-more");
-  const count = groups.length === 1 ? "1 line" : `${groups.length} lines`;
+  const search = searchOf(state.get("q") || "");
+  const count = search.error ? `no path query: ${search.error}`
+    : groups.length === 0 ? "nothing found" : groups.length === 1 ? "1 line" : `${groups.length} lines`;
   line.replaceChildren(groups.length > shown.length ? `${shown.length} of ${count} ` : count);
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
@@ -149,9 +183,13 @@ function groupRow(group, open) {
   const how = change(group.time1, group.time2);
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
-  }, element("span", { class: "open-mark" }, open ? "▾" : "▸"), name(group.name));
-  return element("tr", { "data-name": group.name },
-    element("th", { scope: "row" }, button),
+  }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), name(group.name));
+  // The whole line opens; the button is for the keyboard. A text that is being selected does not.
+  const openLine = (event) => {
+    if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();
+  };
+  return element("tr", { "data-name": group.name, class: "line", onclick: openLine },
+    element("th", { scope: "row" }, button, group.shape ? element("div", { class: "dim shape" }, folded(group.shape)) : null),
     element("td", { "data-label": "rows" }, String(group.members.length)),
     element("td", { "data-label": page.names[0] }, time(group.time1)),
     element("td", { "data-label": page.names[1] }, time(group.time2)),

@@ -60,3 +60,45 @@ function change(time1, time2) {
     ? { sign: "▲", word: "more", style: "more" + strength }
     : { sign: "▼", word: "less", style: "less" + strength };
 }
+
+// A button that puts a text into the clipboard and says so.
+function copyButton(what, text) {
+  const button = element("button", { type: "button", class: "copy", "data-copy": what, onclick: async (event) => {
+    event.stopPropagation();
+    const done = await copyText(typeof text === "function" ? text() : text);
+    button.textContent = done ? "copied" : "cannot copy";
+    setTimeout(() => { button.textContent = "copy " + what; }, 1500);
+  } }, "copy " + what);
+  return button;
+}
+
+// A page from a file may have no clipboard: then a selection and the browser's own command.
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = element("textarea", { class: "off-screen", "aria-hidden": "true" });
+    box.value = text;
+    document.body.append(box);
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    return done;
+  }
+}
+
+// A long text folded behind its beginning.
+const FOLD = 80;
+function folded(text) {
+  if (text.length <= FOLD) return name(text);
+  return element("details", { class: "folded" },
+    element("summary", {}, name(text.slice(0, FOLD - 10) + "…")), name(text));
+}
+
+// A box to tick.
+function tick(label, key, changed) {
+  const box = element("input", { type: "checkbox", "data-key": key, onchange: () => changed(box.checked ? "1" : "") });
+  box.checked = state.get(key) === "1";
+  return element("label", { class: "tick" }, box, label);
+}

@@ -1,48 +1,115 @@
 // The merged tree -> an icicle: calls of one name below one stack are one frame, width is time.
+// Frames that hold nothing but one other are drawn as one, since nothing forks there.
 
 const FRAME_HEIGHT = 18;
 const LEAST_WIDTH = 0.0006;
 const WIDTHS = [["", page.names[1]], ["trace1", page.names[0]]];
+const VIEWS = [["", "from the thread down"], ["up", "from the kernels up"]];
+const CHAINS = [["", "as one frame"], ["all", "each call"]];
+const IDLE = "(idle)";
 
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// A frame: all nodes of one name below one frame, with their sums. The root holds every thread.
-function frameOf(title, key, nodes, parent) {
-  const frame = { title, key, nodes, parent, time1: 0, time2: 0 };
-  for (const node of nodes) {
-    frame.time1 += tree.all1[node];
-    frame.time2 += tree.all2[node];
+// A frame: pairs of [node, node whose own time counts]. From the thread down both are the same, and all
+// below a node counts; from the kernels up the first walks towards the thread. The root holds all.
+function frameOf(key, nodes, parent) {
+  const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, idle: 0 };
+  for (const [node, leaf] of nodes) {
+    frame.time1 += isUp() ? tree.own1[leaf] : tree.all1[node] + idleOf(tree.idle1, node);
+    frame.time2 += isUp() ? tree.own2[leaf] : tree.all2[node] + idleOf(tree.idle2, node);
   }
   return frame;
 }
 
-function rootFrame() {
-  return { ...frameOf("all threads", "", childrenOf(-1), null), root: true };
+function isUp() {
+  return state.get("view") === "up";
 }
 
-// The frames directly below, largest first by the chosen width.
-function framesBelow(frame) {
-  const nodes = frame.root ? frame.nodes : frame.nodes.flatMap(childrenOf);
+function withIdle() {
+  return state.get("idle") === "1" && !isUp();
+}
+
+function idleOf(column, node) {
+  return withIdle() ? column[node] : 0;
+}
+
+function rootFrame() {
+  const nodes = isUp() ? leaves() : childrenOf(-1).map((node) => [node, node]);
+  return { ...frameOf(isUp() ? "all that took time" : "all threads", nodes, null), root: true };
+}
+
+// The nodes with time of their own.
+function leaves() {
+  const list = [];
+  for (let at = 0; at < tree.size; at++) if (tree.own1[at] || tree.own2[at]) list.push([at, at]);
+  return list;
+}
+
+// What counts as one frame: with layers merged, instances of one module class.
+function keyOf(node) {
+  const text = nodeName(node);
+  return state.get("layers") === "1" && isModule(node)
+    ? text.replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*") : text;
+}
+
+// The frames directly below, in the order of the calls.
+function framesBelow(frame, join = collapsed) {
   const groups = new Map();
-  for (const node of nodes) {
-    if (tree.all1[node] === 0 && tree.all2[node] === 0) continue;
-    const key = nodeName(node);
-    if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(node);
+  const add = (key, pair) => groups.has(key) ? groups.get(key).push(pair) : groups.set(key, [pair]);
+  const idle = [0, 0];
+  for (const [node, leaf] of frame.last) {
+    if (isUp()) {
+      const above = frame.root ? leaf : tree.parent[node];
+      if (above >= 0) add(keyOf(above), [above, leaf]);
+      continue;
+    }
+    if (withIdle() && !frame.root && tree.ownIdle.has(node)) {
+      tree.ownIdle.get(node).forEach((time, side) => { idle[side] += time; });
+    }
+    for (const below of frame.root ? [node] : childrenOf(node)) {
+      if (tree.all1[below] || tree.all2[below] || idleOf(tree.idle1, below) || idleOf(tree.idle2, below)) {
+        add(keyOf(below), [below, below]);
+      }
+    }
   }
-  return [...groups].map(([key, members]) => frameOf(key, key, members, frame));
+  const frames = [...groups].map(([key, members]) => join(frameOf(key, members, frame)));
+  if (idle[0] || idle[1]) {
+    frames.push({ ...frameOf(IDLE, [], frame), time1: idle[0], time2: idle[1], isIdle: true });
+  }
+  return frames;
+}
+
+// A frame with the frames below it that hold the same time and stand alone.
+function collapsed(frame) {
+  if (state.get("chains") === "all") return frame;
+  for (;;) {
+    const below = framesBelow(frame, (single) => single);
+    const [only] = below;
+    if (below.length !== 1 || only.isIdle || only.time1 !== frame.time1 || only.time2 !== frame.time2) break;
+    frame.chain.push(only.key);
+    frame.last = only.last;
+    frame.all = (frame.all || frame.nodes).concat(only.nodes);
+  }
+  if (frame.chain.length > 1) {
+    const between = frame.chain.length - 2;
+    frame.title = `${shortName(frame.chain[0])} ›${between ? ` … ${between} …  ›` : ""} ${shortName(frame.chain[frame.chain.length - 1])}`;
+  }
+  return frame;
 }
 
 function breadth(frame) {
   return state.get("width") === "trace1" ? frame.time1 : frame.time2;
 }
 
-// The frame of the stack of one node.
+// The frame of the stack of one node; from the kernels up that of its name.
 function frameAt(node) {
   let frame = rootFrame();
+  if (isUp()) return framesBelow(frame).find((below) => below.key === keyOf(node)) || frame;
+  const holds = (candidate, step) => (candidate.all || candidate.nodes).some(([at]) => at === step);
   for (const step of pathTo(node)) {
-    const next = framesBelow(frame).find((below) => below.key === nodeName(step));
+    if (!frame.root && holds(frame, step)) continue;
+    const next = framesBelow(frame).find((below) => holds(below, step));
     if (!next) break;
     frame = next;
   }
@@ -90,15 +157,31 @@ function placeBelow(frame, left, total) {
 
 function frameButton(frame, level, left, width, extra) {
   const how = change(frame.time1, frame.time2);
+  const style = frame.isIdle ? "idle" : isReplacedFrame(frame) ? "replaced" : how.style;
+  const found = isFound(frame) ? "hit" : "";
   const tell = () => describe(frame, how);
   const button = element("button", {
-    type: "button", class: `frame ${how.style} ${extra}`, tabindex: extra || level ? "-1" : "0",
-    "data-zoom": frame.root ? "" : idOf(frame.nodes[0]), "data-level": level,
+    type: "button", class: `frame ${style} ${extra} ${found}`, tabindex: extra || level ? "-1" : "0",
+    "data-zoom": zoomOf(frame), "data-level": level,
     "aria-label": `${frame.title}: ${time(frame.time1)} to ${time(frame.time2)} ${page.unit}, ${how.word}`,
     onmouseenter: tell, onfocus: tell, onclick: () => zoomTo(frame),
-  }, how.sign + " " + shortName(frame.title));
+  }, (style === "replaced" ? "◇" : how.sign) + " " + (frame.chain.length > 1 ? frame.title : shortName(frame.title)));
   button.style.cssText = `left:${left * 100}%;width:${width * 100}%;top:${level * FRAME_HEIGHT}px`;
   return button;
+}
+
+function zoomOf(frame) {
+  return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
+}
+
+// All of its calls stand on one side, for others on the other side: new is not slower.
+function isReplacedFrame(frame) {
+  return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));
+}
+
+function isFound(frame) {
+  const wanted = (state.get("seek") || "").toLowerCase();
+  return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
 // What tells most in little room: no folders, no prefix that all modules have.
@@ -107,16 +190,26 @@ function shortName(title) {
 }
 
 function describe(frame, how) {
+  const replaced = isReplacedFrame(frame) ? `, in place of other calls ${bothTimes(frame)}` : "";
   const figures = `${time(frame.time1)} → ${time(frame.time2)} ${page.unit}, ${how.sign} ${signed(frame.time2 - frame.time1)}`;
   const factor = ratio(frame.time1, frame.time2);
-  const calls = frame.nodes.length === 1 ? "1 call" : `${frame.nodes.length} calls`;
-  flameInfo.replaceChildren(name(frame.title), element("br"), `${figures}${factor ? ", " + factor : ""}, ${calls}`);
+  const calls = frame.isIdle ? "no device ran anything" : frame.nodes.length === 1 ? "1 call" : `${frame.nodes.length} calls`;
+  const names = frame.chain.length > 4 ? [frame.chain[0], `${frame.chain.length - 2} calls`, frame.chain[frame.chain.length - 1]] : frame.chain;
+  flameInfo.replaceChildren(name(names.join(" › ")), element("br"), `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`);
+}
+
+// Both times of the nearest call above that both sides have.
+function bothTimes(frame) {
+  let above = frame.nodes[0][0];
+  while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];
+  return above < 0 ? "" : `(${time(tree.all1[above])} → ${time(tree.all2[above])} ${page.unit} in all below ${shortName(nodeName(above))})`;
 }
 
 function zoomTo(frame) {
-  setState({ zoom: frame.root ? "" : idOf(frame.nodes[0]) });
+  if (frame.isIdle) return;
+  setState({ zoom: zoomOf(frame) });
   drawFlame();
-  const target = flameView.querySelector(`[data-zoom="${frame.root ? "" : idOf(frame.nodes[0])}"]`);
+  const target = flameView.querySelector(`[data-zoom="${zoomOf(frame)}"]`);
   if (target) target.focus({ preventScroll: true });
 }
 
@@ -151,12 +244,45 @@ function flameKey(event) {
   }
 }
 
+// Marks the frames of a name, and tells how many there are and what they take together.
+function seekInFlame(text) {
+  setState({ seek: text });
+  drawFlame();
+  tellFound();
+}
+
+function tellFound() {
+  const wanted = (state.get("seek") || "").toLowerCase();
+  const line = document.getElementById("flame-found");
+  if (!wanted) return line.replaceChildren();
+  // Of calls within found calls the outer ones count.
+  let count = 0, one = 0, two = 0;
+  for (let at = 0; at < tree.size; at++) {
+    if (!nodeName(at).toLowerCase().includes(wanted)) continue;
+    count++;
+    one += tree.all1[at];
+    two += tree.all2[at];
+    at = tree.end[at] - 1;
+  }
+  line.textContent = count === 0 ? `nothing is named like “${state.get("seek")}”`
+    : `${count === 1 ? "1 call" : count + " calls"}: ${time(one)} → ${time(two)} ${page.unit}`;
+}
+
 function drawFlameControls() {
-  const redraw = (value) => {
-    setState({ width: value });
+  const redraw = (key) => (value) => {
+    setState({ [key]: value, ...(key === "view" || key === "layers" ? { zoom: "" } : {}) });
     drawFlame();
   };
   const reset = element("button", { type: "button", onclick: () => zoomTo(rootFrame()) }, "reset zoom");
-  document.getElementById("flame-controls").replaceChildren(
-    choice("width is the time of", "width", WIDTHS, "", redraw), reset);
+  const controls = [
+    choice("width is the time of", "width", WIDTHS, "", redraw("width")),
+    choice("view", "view", VIEWS, "", redraw("view")),
+    choice("calls without a fork", "chains", CHAINS, "", redraw("chains")),
+    field("mark frames named like", "seek", seekInFlame),
+    tick("layers of one class as one", "layers", redraw("layers")),
+  ];
+  if (page.idle.length) controls.push(tick("with idle time", "idle", redraw("idle")));
+  document.getElementById("flame-controls").replaceChildren(...controls, reset,
+    element("span", { id: "flame-found", role: "status" }));
+  tellFound();
 }

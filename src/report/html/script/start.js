@@ -11,19 +11,57 @@ function drawAll() {
   drawFlame();
   const node = stateNumber("node");
   if (node !== null && positionOf(node) >= 0) reveal(positionOf(node));
-  const part = document.getElementById(state.get("at") || "");
-  if (part && (state.get("at") !== "tree" || node === null)) part.scrollIntoView();
+  showPlace(node);
 }
 
-for (const link of document.querySelectorAll("nav a")) {
+// The place that a link was copied at: so far below the top of a part, which stands elsewhere in a
+// window of another width.
+function showPlace(node) {
+  const part = document.getElementById(state.get("at") || "");
+  if (!part) return;
+  const below = Number(state.get("y"));
+  if (state.has("y") && Number.isFinite(below)) {
+    scrollTo({ top: part.offsetTop + below, behavior: "instant" });
+  } else if (state.get("at") !== "tree" || node === null) {
+    part.scrollIntoView();
+  }
+}
+
+// Keeps the part and the place in it in the address, a moment after the last movement.
+let scrolling = 0;
+function keepPlace() {
+  clearTimeout(scrolling);
+  scrolling = setTimeout(() => {
+    const parts = [...document.querySelectorAll("main > section[id]")];
+    const part = parts.findLast((part) => part.offsetTop <= scrollY + 80);
+    setState(part && scrollY > 0 ? { at: part.id, y: Math.round(scrollY - part.offsetTop) } : { at: "", y: "" });
+    markPart(part);
+  }, 150);
+}
+
+// The contents bar tells where the reader is.
+function markPart(part) {
+  for (const link of links) {
+    if (part && link.getAttribute("href") === "#" + part.id) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+const links = [...document.querySelectorAll("nav a")];
+for (const link of [...links, document.querySelector(".skip")]) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    const part = link.getAttribute("href").slice(1);
-    setState({ at: part });
-    document.getElementById(part).scrollIntoView();
+    const part = document.getElementById(link.getAttribute("href").slice(1));
+    setState({ at: part.id, y: "" });
+    part.scrollIntoView();
+    part.querySelector("h2")?.focus({ preventScroll: true });
   });
+}
+for (const line of document.querySelectorAll("[data-cause]")) {
+  line.querySelector(".why").append(" ", copyButton("cause", line.dataset.cause));
 }
 treeView.addEventListener("keydown", treeKey);
 flameView.addEventListener("keydown", flameKey);
-window.addEventListener("hashchange", drawAll);
+addEventListener("hashchange", drawAll);
 drawAll();
+addEventListener("scroll", keepPlace, { passive: true });

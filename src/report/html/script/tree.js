@@ -27,7 +27,7 @@ function shownChildren(at) {
 }
 
 function nodeTags(at) {
-  const text = { s: "", r: "renamed", m: "moved", 1: ">> " + page.names[0], 2: "<< " + page.names[1] }[tree.relation[at]];
+  const text = { s: "", x: "replaced", r: "renamed", m: "moved", 1: ">> " + page.names[0], 2: "<< " + page.names[1] }[tree.relation[at]];
   const tags = text ? [element("span", { class: "tag" }, text)] : [];
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
@@ -50,16 +50,17 @@ function uidText(side, uid) {
 
 function drawTree() {
   lines.clear();
-  const head = element("div", { class: "node tree-head", role: "presentation" },
+  const head = element("div", { class: "node tree-head", "aria-hidden": "true" },
     element("span", { class: "label" }, "call"),
     ...page.names.map((title) => element("span", { class: "time" }, `${title} ${page.unit}`)),
     element("span", { class: "time delta" }, "difference"));
   const box = element("div", { role: "presentation" });
-  treeView.replaceChildren(head, box);
+  document.getElementById("tree-head").replaceChildren(head);
+  treeView.replaceChildren(box);
   fill(box, -1, 0, CHILDREN_SHOWN);
   const first = treeView.querySelector("[role=treeitem]");
   if (first) first.tabIndex = 0;
-  else box.append(element("p", { class: "dim" }, "nothing to show"));
+  else document.getElementById("tree-head").append(element("p", { class: "dim" }, "nothing to show"));
 }
 
 // Adds lines for the nodes directly below `at`, up to `limit`.
@@ -105,7 +106,7 @@ function figures(at) {
   const how = change(time1, time2);
   return [
     element("span", { class: "time" }, time(time1)), element("span", { class: "time" }, time(time2)),
-    element("span", { class: "time delta " + how.style }, how.sign + " " + signed(time2 - time1)),
+    element("span", { class: "time delta " + (isReplaced(at) ? "replaced" : how.style) }, (isReplaced(at) ? "◇" : how.sign) + " " + signed(time2 - time1)),
   ];
 }
 
@@ -170,10 +171,20 @@ function findNext(text) {
   const wanted = text.toLowerCase();
   if (!wanted) return;
   const from = positionOf(stateNumber("node") ?? 0);
-  for (let step = 1; step <= tree.size; step++) {
+  const search = searchOf(text);
+  const fits = search.nodes ? (at) => search.nodes.set.has(at) : (at) => nodeName(at).toLowerCase().includes(wanted);
+  let count = 0, next = -1, place = 0;
+  for (let step = 1; step <= tree.size && !search.error; step++) {
     const at = (Math.max(from, 0) + step) % tree.size;
-    if (nodeName(at).toLowerCase().includes(wanted)) return reveal(at);
+    if (!fits(at)) continue;
+    count++;
+    if (next < 0) next = at;
   }
+  for (let at = 0; at <= next; at++) if (fits(at)) place++;
+  const line = document.getElementById("tree-found");
+  line.textContent = search.error ? `no path query: ${search.error}`
+    : count === 0 ? `nothing is named like “${text}”` : `${place} of ${count}`;
+  if (next >= 0) reveal(next);
 }
 
 function treeKey(event) {
@@ -203,11 +214,13 @@ function drawTreeControls() {
     setState({ [key]: value });
     drawTree();
   };
-  const find = field("find in the tree (Enter: next)", "find", (text) => setState({ find: text }));
+  const find = field("find a name or a path query (Enter: next)", "find", (text) => setState({ find: text }));
   find.querySelector("input").addEventListener("keydown", (event) => {
     if (event.key === "Enter") findNext(event.target.value);
   });
   document.getElementById("tree-controls").replaceChildren(
     choice("show", "show", SHOWS, "work", redraw("show")),
-    choice("order", "order", ORDERS, "", redraw("order")), find);
+    choice("order", "order", ORDERS, "", redraw("order")), find,
+    element("span", { id: "tree-found", role: "status" }),
+    copyButton("path query", () => queryOf(Math.max(positionOf(stateNumber("node") ?? 0), 0))));
 }

@@ -1,0 +1,88 @@
+//! What `--help` of each command ends with: three things that people do with it.
+
+pub(super) const DIFF: &str = "\
+Examples:
+  tracetree diff before.json.gz after.json.gz -o report
+          one screen, and a folder with the page, the tables and a summary
+  tracetree diff --base a1.json a2.json a3.json --new b1.json b2.json b3.json
+          several runs a side: verdicts rest on the runs
+  tracetree diff before.json.gz after.json.gz --no-report --fail-on 5%
+          write nothing; exit with 1 where a step takes longer by more than 5 %";
+
+pub(super) const INFO: &str = "\
+Examples:
+  tracetree info trace.json.gz
+          what was recorded, in one line
+  tracetree info -v trace.json.gz
+          all that is known: steps, phases, model, how far ops are from the roofline
+  tracetree info runs/*.json.gz --format json
+          a list of objects, one for each trace";
+
+pub(super) const TREE: &str = "\
+Examples:
+  tracetree tree trace.json.gz --sort total --depth 8
+          where the GPU time is, largest first
+  tracetree tree trace.json.gz --find 'module(\"Block_*\") / op(\"aten::linear\")'
+          the calls that a path query names
+  tracetree tree trace.json.gz --uid 4711 --depth 2
+          one call: its path from the thread down, and two levels below";
+
+pub(super) const UID: &str = "\
+Examples:
+  tracetree uid report 38
+          the partner of event 38 of the baseline, from a report folder
+  tracetree uid report --candidate 41
+          the same for an event of the candidate
+  tracetree uid before.json.gz after.json.gz --baseline 38
+          from the traces themselves, with the names of both events";
+
+pub(super) const EXPLAIN: &str = "\
+Examples:
+  tracetree explain report 38
+          why event 38 of the baseline has its partner; reads the traces of the report again
+  tracetree explain before.json.gz after.json.gz --candidate 41
+          the same for an event of the candidate, without a report
+  tracetree explain before.json.gz after.json.gz --baseline 38 --alias names.toml
+          under names that count as equal";
+
+pub(super) const GATE: &str = "\
+Examples:
+  tracetree gate --baseline base.ttb new.json.gz
+          one run against a recorded baseline
+  tracetree gate --base 'main/*.json.gz' --new 'branch/*.json.gz'
+          several runs a side, without a file
+  tracetree gate --baseline base.ttb new.json.gz --rules tracetree.toml --format md
+          by rules of your own, for a step summary";
+
+pub(super) const BASELINE: &str = "\
+Examples:
+  tracetree baseline record runs/*.json.gz -o base.ttb
+          take these runs as what is good
+  tracetree baseline show base.ttb
+          what is in a file
+  tracetree baseline accept base.ttb new.json.gz
+          show what is new, and take it from now on";
+
+pub(super) const HISTORY: &str = "\
+Examples:
+  tracetree history baselines/
+          where the times of a folder of baselines changed
+  tracetree history monday.ttb tuesday.ttb wednesday.ttb --least 5%
+          changes of at least 5 % alone
+  tracetree history baselines/ --format json
+          for programs";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  tracetree completions bash > ~/.local/share/bash-completion/completions/tracetree
+  tracetree completions zsh > ~/.zfunc/_tracetree
+  tracetree completions fish > ~/.config/fish/completions/tracetree.fish";
+
+pub(super) const PROGRAM: &str = "\
+Examples:
+  tracetree diff before.json.gz after.json.gz -o report
+  tracetree info trace.json.gz
+  tracetree uid report 38
+
+Exit codes: 0 done, 1 differences that you asked to be told of, 2 unreadable input or bad usage, 3 not
+comparable or inconclusive.";

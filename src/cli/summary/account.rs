@@ -1,0 +1,64 @@
+//! The parts of the time of each side and their sum, to the nanosecond → a line for each side, or, where
+//! the lines are too narrow for that, a line for each part.
+
+use super::super::columns::pad;
+use super::super::wrap::Width;
+
+/// The parts of the account, and what they add up to.
+const PARTS: [&str; 4] = ["paired", "this side only", "launch not in trace", "total"];
+
+/// A title, and for each side its name and the figures of its parts.
+pub(super) struct Account {
+    pub(super) title: String,
+    pub(super) sides: [(String, [String; 4]); 2],
+}
+
+impl Account {
+    /// The lines, the titles first.
+    pub(super) fn lines(&self, width: Width) -> Vec<String> {
+        let beside = self.side_by_side();
+        match beside.iter().all(|line| line.chars().count() <= width.columns()) {
+            true => beside,
+            false => self.one_below_the_other(),
+        }
+    }
+
+    fn side_by_side(&self) -> Vec<String> {
+        let titles = (&self.title, &PARTS.map(str::to_owned));
+        let mut lines = vec![titles];
+        lines.extend(self.sides.iter().map(|(name, figures)| (name, figures)));
+        let room = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+        let [w0, w1, w2, w3] = [0, 1, 2, 3]
+            .map(|at| lines.iter().map(|(_, cells)| cells[at].len()).max().unwrap_or_default());
+        let line = |at: usize, (name, cells): &(&String, &[String; 4])| {
+            let [paired, only, unlinked, total] = cells;
+            let (plus, equals) = if at == 0 { (" ", " ") } else { ("+", "=") };
+            let name = pad(name, room);
+            format!(
+                "{name}  {paired:>w0$} {plus} {only:>w1$} {plus} {unlinked:>w2$} {equals} {total:>w3$}"
+            )
+        };
+        lines.iter().enumerate().map(|(at, cells)| line(at, cells)).collect()
+    }
+
+    fn one_below_the_other(&self) -> Vec<String> {
+        let titles = [self.title.as_str()].into_iter().chain(PARTS);
+        let room = titles.map(|title| title.chars().count() + 2).max().unwrap_or_default();
+        let widths = self.sides.each_ref().map(|(name, figures)| {
+            let cells = figures.iter().map(String::len).chain([name.chars().count()]);
+            cells.max().unwrap_or_default()
+        });
+        let line = |title: &str, cells: [&str; 2]| {
+            let [w0, w1] = widths;
+            format!("{}  {:>w0$}  {:>w1$}", pad(title, room), cells[0], cells[1])
+        };
+        let names = self.sides.each_ref().map(|(name, _)| name.as_str());
+        let mut lines = vec![line(&self.title, names)];
+        for (at, part) in PARTS.iter().enumerate() {
+            let sign = ["  ", "+ ", "+ ", "= "][at];
+            let cells = self.sides.each_ref().map(|(_, figures)| figures[at].as_str());
+            lines.push(line(&format!("{sign}{part}"), cells));
+        }
+        lines
+    }
+}

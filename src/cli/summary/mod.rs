@@ -1,0 +1,305 @@
+//! The result of a comparison as text for a terminal of some width, as JSON or as CSV.
+//!
+//! One screen: the two inputs, the sentence that answers, the account of each side as a sum that can
+//! be checked by eye, and where the time differs most with what the ops there became.
+
+mod account;
+mod table;
+
+use super::columns::{fit, pad};
+use super::wrap::Width;
+use account::Account;
+use anstyle::{AnsiColor, Style};
+use std::io::{self, Write};
+use table::Columns;
+use tracetree::analysis::{Analysis, Totals};
+use tracetree::program::Measure;
+use tracetree::report::{
+    CauseLine, LargeDifference, Part, SideNote, SideSummary, Summary, Unit, answer, answer_remarks,
+    cause_lines, evidence, largest_differences, one_line, verdict,
+};
+use tracetree::trace::Nanos;
+use tracetree::{PerSide, Side};
+
+/// Longest name of a side in a column.
+const SIDE_NAME: usize = 16;
+/// … on a screen that is narrower than this.
+const NARROW: usize = 80;
+const SHORT_SIDE_NAME: usize = 10;
+/// Parts of one difference that are told.
+const PARTS: usize = 2;
+/// From this width on what shows a cause stands below its place, in one line.
+const WIDE: usize = 100;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const PLAIN: Style = Style::new();
+
+/// Writes the summary in lines of some width, with the `top` largest differences.
+pub(super) fn text(
+    analysis: &Analysis,
+    summary: &Summary,
+    top: usize,
+    width: Width,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names = [&summary.trace1.name, &summary.trace2.name];
+    let room = if width.columns() < NARROW { SHORT_SIDE_NAME } else { SIDE_NAME };
+    let mut screen = Screen {
+        analysis,
+        summary,
+        unit: Unit::fitting(analysis.account().totals.map(|totals| totals.time)),
+        names: names.map(|name| match width.is_whole() {
+            true => one_line(name).into_owned(),
+            false => fit(name, room),
+        }),
+        width,
+        out,
+    };
+    screen.head()?;
+    screen.account()?;
+    screen.largest(top)
+}
+
+/// A terminal to write to.
+struct Screen<'a> {
+    analysis: &'a Analysis,
+    summary: &'a Summary,
+    unit: Unit,
+    /// What people call the sides, short enough for a column.
+    names: [String; 2],
+    width: Width,
+    out: &'a mut dyn Write,
+}
+
+impl Screen<'_> {
+    fn head(&mut self) -> io::Result<()> {
+        let room = self.longest_side();
+        for side in Side::BOTH {
+            let (label, input) = (pad(&self.names[side as usize], room), input(self.summary, side));
+            self.input(&label, input)?;
+        }
+        self.answer()?;
+        let points = match self.summary.points_of_difference {
+            1 => "1 point of difference".to_owned(),
+            points => format!("{points} points of difference"),
+        };
+        let varying = match self.summary.varying_points {
+            0 => String::new(),
+            count => format!(" ({count} more vary among the runs of a side)"),
+        };
+        let evidence = format!("{}; {points}{varying}", evidence(&self.summary.verdict));
+        self.wrapped(PLAIN, 0, &evidence)?;
+        writeln!(self.out)?;
+        self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
+    }
+
+    /// `MI300X  resnet.json.gz  AMD Instinct MI300X`, the device below where both leave no room.
+    fn input(&mut self, label: &str, input: &SideSummary) -> io::Result<()> {
+        let device = one_line(input.devices.first().map_or("", String::as_str)).into_owned();
+        let indent = label.chars().count() + 2;
+        let room = self.width.columns().saturating_sub(indent);
+        let beside = room.saturating_sub(device.chars().count() + 2);
+        let path = one_line(&input.path);
+        let length = path.chars().count();
+        let is_beside = device.is_empty() || length <= beside || (length > room && beside >= 40);
+        let path = match self.width.is_whole() {
+            true => path.into_owned(),
+            false if device.is_empty() || !is_beside => fit(&path, room),
+            false => fit(&path, beside),
+        };
+        write!(self.out, "{DIM}{label}{DIM:#}  {path}")?;
+        match (device.is_empty(), is_beside) {
+            (true, _) => writeln!(self.out),
+            (false, true) => writeln!(self.out, "{DIM}  {device}{DIM:#}"),
+            (false, false) => writeln!(self.out, "\n{DIM}{:indent$}{device}{DIM:#}", ""),
+        }
+    }
+
+    /// A text between words in as many lines as it takes; all but the first are indented.
+    fn wrapped(&mut self, style: Style, indent: usize, text: &str) -> io::Result<()> {
+        for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
+            let indent = if at == 0 { indent } else { indent + 2 };
+            writeln!(self.out, "{:indent$}{style}{line}{style:#}", "")?;
+        }
+        Ok(())
+    }
+
+    /// What happened end to end, and the causes that explain most of it.
+    fn answer(&mut self) -> io::Result<()> {
+        writeln!(self.out)?;
+        self.wrapped(BOLD, 0, &answer(self.analysis))?;
+        for remark in answer_remarks(self.analysis) {
+            self.wrapped(DIM, 0, &remark)?;
+        }
+        let (causes, rest) = cause_lines(self.analysis);
+        let widest = |pick: fn(&CauseLine) -> &str| {
+            causes.iter().map(|cause| pick(cause).chars().count()).max().unwrap_or_default()
+        };
+        let widths = (widest(|cause| &cause.difference), widest(|cause| cause.reason));
+        for cause in &causes {
+            self.cause(cause, widths)?;
+        }
+        match rest {
+            Some(rest) => writeln!(self.out, "  {DIM}{rest}{DIM:#}\n"),
+            None => writeln!(self.out),
+        }
+    }
+
+    /// `−0.403 ms  queue  queued work`, and below it what shows it.
+    fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
+        let style = match cause.time > Nanos::ZERO {
+            true => AnsiColor::Red.on_default(),
+            false => AnsiColor::Blue.on_default(),
+        };
+        let (difference, reason) = (&cause.difference, cause.reason);
+        let indent = figures + reasons + 6;
+        let place = match self.width.is_whole() {
+            true => cause.place.clone(),
+            false => fit(&cause.place, self.width.columns().saturating_sub(indent)),
+        };
+        write!(self.out, "  {style}{difference:>figures$}{style:#}  {reason:<reasons$}  ")?;
+        writeln!(self.out, "{place}")?;
+        let (indent, most) = match self.width.columns() >= WIDE {
+            true => (indent, 1),
+            false => (figures + 4, 2),
+        };
+        for line in self.width.lines(&cause.evidence, indent, most) {
+            writeln!(self.out, "{DIM}{:indent$}{line}{DIM:#}", "")?;
+        }
+        Ok(())
+    }
+
+    fn longest_side(&self) -> usize {
+        self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
+    }
+
+    /// The parts of each side and their sum, to the nanosecond.
+    fn account(&mut self) -> io::Result<()> {
+        let totals = self.analysis.account().totals;
+        let title = match self.is_gpu_time() {
+            true => "GPU time",
+            false => "host self time of ops",
+        };
+        let title = format!("{title}, {}", self.unit.label());
+        let sides = Side::BOTH.map(|side| {
+            let figures = parts(&totals[side]).map(|time| self.unit.show_exact(time));
+            (self.names[side as usize].clone(), figures)
+        });
+        for (at, line) in (Account { title, sides }).lines(self.width).iter().enumerate() {
+            let style = if at == 0 { BOLD } else { PLAIN };
+            writeln!(self.out, "{style}{line}{style:#}")?;
+        }
+        self.account_remarks(&totals)
+    }
+
+    fn is_gpu_time(&self) -> bool {
+        self.analysis.measure() == Measure::GpuTime
+    }
+
+    fn account_remarks(&mut self, totals: &PerSide<Totals>) -> io::Result<()> {
+        let rows = self.analysis.rows().len();
+        let exact = if self.summary.account_is_exact { "exactly" } else { "NOT exactly" };
+        let [one, two] = Side::BOTH.map(|side| totals[side].events);
+        let busy = Side::BOTH.map(|side| totals[side].busy);
+        let overlap = match Side::BOTH.iter().all(|&side| totals[side].busy == totals[side].time) {
+            true => String::new(),
+            false => {
+                let [one, two] = busy.map(|time| self.unit.show(time));
+                format!("; busy {one} and {two} {}, as some overlap", self.unit.label())
+            }
+        };
+        let line = format!("{rows} rows add up to {one} and {two} events, {exact}{overlap}");
+        self.wrapped(DIM, 0, &line)?;
+        writeln!(self.out)
+    }
+
+    fn largest(&mut self, top: usize) -> io::Result<()> {
+        let groups = largest_differences(self.analysis);
+        if groups.is_empty() {
+            return writeln!(self.out, "no difference in the time of any op");
+        }
+        let shown = &groups[..groups.len().min(top)];
+        let columns = Columns::new(shown, &self.names, self.unit, self.width, self.is_gpu_time());
+        for line in columns.head() {
+            writeln!(self.out, "{BOLD}{}{BOLD:#}", line.trim_end())?;
+        }
+        for group in shown {
+            for line in columns.lines(group) {
+                writeln!(self.out, "{}", line.trim_end())?;
+            }
+            self.what_it_became(group)?;
+        }
+        match groups.len() - shown.len() {
+            0 => Ok(()),
+            more => writeln!(self.out, "{DIM}… and {more} more in the report{DIM:#}"),
+        }
+    }
+
+    /// The node above, and the ops below at which the traces part.
+    fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
+        let columns = self.width.columns();
+        let mut texts = Vec::new();
+        if !group.below.is_empty() {
+            let parts = if group.parts.is_empty() { 1 } else { 2 };
+            texts.push(format!("below {}", self.short(&group.below, columns / parts - 10)));
+        }
+        let told = if self.width.is_whole() { group.parts.len() } else { PARTS };
+        let room = columns.saturating_sub(4) / group.parts.len().clamp(1, PARTS);
+        texts.extend(group.parts.iter().take(told).map(|part| self.part(part, room)));
+        match group.parts.len().saturating_sub(told) {
+            0 => {}
+            more => texts.push(format!("{more} more")),
+        }
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let what = self.short(&texts.join(", "), columns.saturating_sub(4));
+        for (at, line) in self.width.lines(&what, 4, 1).iter().enumerate() {
+            let mark = if at == 0 { "└" } else { " " };
+            writeln!(self.out, "{DIM}  {mark} {line}{DIM:#}")?;
+        }
+        Ok(())
+    }
+
+    /// A name in at most `room` characters, or all of it where nothing is left out.
+    fn short(&self, name: &str, room: usize) -> String {
+        match self.width.is_whole() {
+            true => one_line(name).into_owned(),
+            false => fit(name, room),
+        }
+    }
+
+    fn part(&self, part: &Part, room: usize) -> String {
+        let side = part
+            .side
+            .map_or_else(String::new, |side| format!("only {}: ", self.names[side as usize]));
+        let count = if part.count == 1 { String::new() } else { format!(" ×{}", part.count) };
+        let used = side.chars().count() + count.chars().count() + 2;
+        format!("{side}{}{count}", self.short(&part.name, room.saturating_sub(used).max(12)))
+    }
+}
+
+fn input(summary: &Summary, side: Side) -> &SideSummary {
+    match side {
+        Side::Baseline => &summary.trace1,
+        Side::Candidate => &summary.trace2,
+    }
+}
+
+/// The parts of the time of a side, and what they add up to.
+fn parts(totals: &Totals) -> [Nanos; 4] {
+    [totals.paired, totals.one_sided, totals.unlinked, totals.time]
+}
+
+/// A note as one line for stderr.
+pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
+    let style = AnsiColor::Yellow.on_default();
+    let side = summary.side_of(note);
+    let side = side.map_or_else(String::new, |side| format!("{}: ", one_line(side)));
+    let hint = match note.note.hint {
+        "" => String::new(),
+        hint => format!(" ({hint})"),
+    };
+    format!("{style}{}{style:#}: {side}{}{hint}", note.note.code, one_line(&note.note.message))
+}

@@ -1,0 +1,145 @@
+//! The largest differences → lines of a table. A name that the width leaves no room for has a line of
+//! its own, above its figures.
+
+use super::super::columns::{fit, pad};
+use super::super::wrap::Width;
+use anstyle::{AnsiColor, Style};
+use tracetree::PerSide;
+use tracetree::report::{LargeDifference, Unit, one_line, times};
+
+/// Title of the table of differences.
+const TITLE: &str = "largest differences";
+/// Lines narrower than this have no kernel counts.
+const WITH_KERNELS: usize = 96;
+/// With less room than this a name stands above its figures.
+const LEAST_NAME: usize = 24;
+/// How far figures are indented that stand below their name.
+const INDENT: usize = 4;
+
+/// How wide each column of the table is.
+pub(super) struct Columns {
+    unit: Unit,
+    width: Width,
+    times: [String; 2],
+    calls: usize,
+    /// Width of the counts of GPU events; none on a narrow terminal, and where there are none.
+    events: Option<usize>,
+    time: [usize; 2],
+    /// Whether there is room for the ratio.
+    has_ratio: bool,
+    /// Room for names beside their figures; `None` where all names stand above them.
+    room: Option<usize>,
+}
+
+impl Columns {
+    pub(super) fn new(
+        groups: &[LargeDifference],
+        names: &[String; 2],
+        unit: Unit,
+        width: Width,
+        counts_events: bool,
+    ) -> Columns {
+        let times = [0, 1].map(|side| format!("{} {}", names[side], unit.label()));
+        let widest = |title: &str, pick: fn(&LargeDifference) -> PerSide<u64>| {
+            let counts = groups.iter().map(|group| counts(pick(group)).chars().count());
+            counts.chain([title.len()]).max().unwrap_or_default()
+        };
+        let calls = widest("calls", |group| group.calls);
+        let events = widest("kernels", |group| group.events);
+        let events = (counts_events && width.columns() >= WITH_KERNELS).then_some(events);
+        let time = [0, 1].map(|side| times[side].chars().count().max(10));
+        let mut columns =
+            Columns { unit, width, times, calls, events, time, has_ratio: true, room: None };
+        columns.has_ratio = columns.figures() + INDENT <= width.columns();
+        let left = width.columns().saturating_sub(columns.figures());
+        let longest = groups.iter().map(|group| one_line(&group.name).chars().count()).max();
+        let wanted = longest.unwrap_or_default().max(TITLE.len() + 1);
+        columns.room = (left >= LEAST_NAME).then_some(left.min(wanted));
+        columns
+    }
+
+    /// Columns of the figures, with the spaces before each.
+    fn figures(&self) -> usize {
+        let events = self.events.map_or(0, |events| events + 2);
+        let ratio = if self.has_ratio { 7 } else { 0 };
+        2 + self.calls + events + self.time[0] + self.time[1] + 2 + 12 + ratio
+    }
+
+    fn beside(&self) -> usize {
+        self.room.unwrap_or(INDENT - 2)
+    }
+
+    /// The titles, in the lines that the rows below have.
+    pub(super) fn head(&self) -> Vec<String> {
+        let ([one, two], [w1, w2], calls) = (&self.times, self.time, self.calls);
+        let events = self.events.map_or_else(String::new, |w| format!("  {:>w$}", "kernels"));
+        let ratio = if self.has_ratio { format!(" {:>6}", "ratio") } else { String::new() };
+        let figures = format!(
+            "  {:>calls$}{events} {one:>w1$} {two:>w2$} {:>11}{ratio}",
+            "calls", "difference"
+        );
+        match self.room {
+            Some(room) => vec![pad(TITLE, room) + &figures],
+            None => vec![TITLE.to_owned(), pad("", self.beside()) + &figures],
+        }
+    }
+
+    /// A difference with its figures; red is more time, blue is less.
+    pub(super) fn lines(&self, group: &LargeDifference) -> Vec<String> {
+        let name = one_line(&group.name);
+        let is_long = self.room.is_none_or(|room| name.chars().count() > room);
+        let figures = self.line(group);
+        match self.room {
+            Some(room) if !is_long => vec![pad(&name, room) + &figures],
+            Some(room) if !self.width.is_whole() => vec![pad(&fit(&name, room), room) + &figures],
+            Some(_) | None => {
+                let name = match self.width.is_whole() {
+                    true => name.into_owned(),
+                    false => fit(&name, self.width.columns()),
+                };
+                vec![name, pad("", self.beside()) + &figures]
+            }
+        }
+    }
+
+    fn line(&self, group: &LargeDifference) -> String {
+        let style = match group.difference().0 {
+            1.. => AnsiColor::Red.on_default(),
+            0 => Style::new(),
+            _ => AnsiColor::Blue.on_default(),
+        };
+        let ([w1, w2], calls) = (self.time, self.calls);
+        let events =
+            self.events.map_or_else(String::new, |w| format!("  {:>w$}", counts(group.events)));
+        let ratio = match self.has_ratio {
+            true => format!(" {:>6}", times(group.time)),
+            false => String::new(),
+        };
+        format!(
+            "  {:>calls$}{events} {:>w1$} {:>w2$} {style}{:>11}{style:#}{ratio}",
+            counts(group.calls),
+            self.unit.show(group.time.baseline),
+            self.unit.show(group.time.candidate),
+            self.unit.show_signed(group.difference()),
+        )
+    }
+}
+
+/// `45` where both sides have as many, else `45 → 44`.
+fn counts(count: PerSide<u64>) -> String {
+    match count.baseline == count.candidate {
+        true => count.baseline.to_string(),
+        false => format!("{} → {}", count.baseline, count.candidate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_counts_are_told_once() {
+        assert_eq!(counts(PerSide::new(45, 45)), "45");
+        assert_eq!(counts(PerSide::new(45, 0)), "45 → 0");
+    }
+}

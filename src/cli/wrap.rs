@@ -1,0 +1,124 @@
+//! A long text → lines of a terminal, broken between words and never inside a figure.
+//!
+//! A figure is a number with its unit and its arrow, `22 → 30 %`, which reads wrong in two lines.
+
+use tracetree::report::shorten;
+
+/// What stands after a number and belongs to it.
+const UNITS: [&str; 9] = ["%", "s", "ms", "us", "TB/s", "GB/s", "TFLOP/s", "GFLOP/s", "TOP/s"];
+
+/// How wide the lines of an output are, and whether a text that is wider may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// A screen of so many columns: what does not fit is shortened.
+    Screen(usize),
+    /// Lines of about so many columns for a file or another program: nothing is left out.
+    Pipe(usize),
+}
+
+impl Width {
+    /// The columns that lines should fit in; narrower than 40 nothing can be laid out.
+    pub(super) fn columns(self) -> usize {
+        match self {
+            Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
+        }
+    }
+
+    /// Whether everything is told, whatever room it takes.
+    pub(super) fn is_whole(self) -> bool {
+        matches!(self, Width::Pipe(_))
+    }
+
+    /// A text in lines that begin behind `indent` columns; on a screen at most `most` of them, the last
+    /// with `…` where more would follow.
+    pub(super) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
+        let room = self.columns().saturating_sub(indent).max(16);
+        let mut lines = wrapped(text, room);
+        if self.is_whole() {
+            return lines;
+        }
+        for line in &mut lines {
+            *line = shorten(line, room).into_owned();
+        }
+        if lines.len() > most {
+            lines.truncate(most);
+            let last = lines.last_mut().expect("at least one line");
+            *last = with_ellipsis(last, room);
+        }
+        lines
+    }
+}
+
+/// The line with ` …` at its end, in place of the words that leave no room for it.
+fn with_ellipsis(line: &str, room: usize) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    while words.len() > 1 && words.join(" ").chars().count() + 2 > room {
+        words.pop();
+    }
+    format!("{} …", shorten(&words.join(" "), room.saturating_sub(2)))
+}
+
+/// A text in lines of at most `room` characters; a longer word has a line of its own.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in unbreakable(text) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            Some(_) | None => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// The words of a text, those of one figure together.
+fn unbreakable(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_end_matches([',', ';', ':', '.', ')']);
+        let belongs = words.last().is_some_and(|last: &String| {
+            let is_after_number = ends_in_number(last);
+            is_after_number && (word == "→" || UNITS.contains(&bare))
+                || last.ends_with(" →") && bare.starts_with(|c: char| c.is_ascii_digit())
+        });
+        match words.last_mut() {
+            Some(last) if belongs => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            Some(_) | None => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+fn ends_in_number(word: &str) -> bool {
+    word.ends_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_stays_in_one_line() {
+        let text = "the device was idle 22 → 30 % of the step";
+        assert_eq!(
+            Width::Screen(40).lines(text, 12, 9),
+            ["the device was idle", "22 → 30 % of the step"]
+        );
+        assert_eq!(wrapped("from 1.5 ms, or 12 %) on", 11), ["from", "1.5 ms, or", "12 %) on"]);
+    }
+
+    #[test]
+    fn a_screen_says_that_more_follows_and_a_pipe_holds_all() {
+        let text = "one two three four five six seven eight nine ten eleven twelve";
+        assert_eq!(Width::Screen(40).lines(text, 0, 1), ["one two three four five six seven …"]);
+        assert_eq!(Width::Pipe(40).lines(text, 0, 1).join(" "), text);
+        let word = "w".repeat(60);
+        assert_eq!(Width::Screen(40).lines(&word, 0, 1)[0].chars().count(), 40);
+        assert_eq!(Width::Pipe(40).lines(&word, 0, 1), [word]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Steps with their spread, idle time by owner, places with other kernel counts, kernels that both sides
+//! run → short tables of the page; the CSV files beside it have all of their lines.
+
+use super::overview::change;
+use crate::analysis::{Analysis, KernelChange, Part, StepPlace};
+use crate::report::text::{Unit, times};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// Most lines of a table.
+const LINES: usize = 15;
+
+/// A section with one table.
+pub(super) struct List {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    /// The title in the contents bar.
+    pub(super) short: &'static str,
+    /// What it tells, and the file that has all of it.
+    pub(super) remark: String,
+    /// Titles of the columns.
+    pub(super) titles: Vec<String>,
+    pub(super) lines: Vec<ListLine>,
+}
+
+/// A line of it.
+pub(super) struct ListLine {
+    pub(super) name: String,
+    /// What stands dimly behind the name.
+    pub(super) note: String,
+    pub(super) cells: Vec<String>,
+    /// The style of the last cell but one: more, less or same.
+    pub(super) style: &'static str,
+}
+
+/// The tables that have lines.
+pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
+    let mut lists = vec![
+        steps(analysis, unit),
+        idle(analysis, unit),
+        fusion(analysis, unit),
+        same_kernels(analysis, unit),
+    ];
+    lists.retain(|list| !list.lines.is_empty());
+    lists
+}
+
+/// Both times, their difference and ratio.
+fn compared(unit: Unit, time: PerSide<Nanos>) -> Vec<String> {
+    let difference = unit.show_signed(time.difference());
+    vec![unit.show(time.baseline), unit.show(time.candidate), difference, times(time)]
+}
+
+fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
+    let [one, two] = Side::BOTH.map(|side| analysis.side_name(side).to_owned());
+    vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
+}
+
+/// How long the steps of each side take, and how far they lie apart.
+fn steps(analysis: &Analysis, unit: Unit) -> List {
+    let rows = analysis.step_rows();
+    let walls = |side: Side| {
+        let is_step = |place| matches!(place, StepPlace::Step(_));
+        let rows = rows.iter().filter(|row| is_step(row.place) && row.figures[side].steps > 0);
+        let mut walls: Vec<Nanos> = rows.map(|row| row.figures[side].wall()).collect();
+        walls.sort_unstable();
+        walls
+    };
+    let walls = PerSide::from_fn(walls);
+    let count = walls.as_ref().map(Vec::len);
+    let line = |name: &str, pick: fn(&[Nanos]) -> Nanos| {
+        let time = walls.as_ref().map(|walls| pick(walls));
+        let (cells, style) = (compared(unit, time), change(time.difference()));
+        ListLine { name: name.to_owned(), note: String::new(), cells, style }
+    };
+    let lines = match count.baseline.min(count.candidate) {
+        0 | 1 => Vec::new(),
+        _ => vec![
+            line("median", |walls| middle(walls)),
+            line("shortest", |walls| walls[0]),
+            line("longest", |walls| walls[walls.len() - 1]),
+            line("longest − shortest", |walls| walls[walls.len() - 1] - walls[0]),
+        ],
+    };
+    let remark = format!(
+        "Wall time of {} and {} steps. steps.csv has each step.",
+        count.baseline, count.candidate
+    );
+    List {
+        key: "steps",
+        title: "Steps",
+        short: "Steps",
+        remark,
+        titles: titles(analysis, unit.label()),
+        lines,
+    }
+}
+
+/// The median of sorted times, of which there is one.
+fn middle(times: &[Nanos]) -> Nanos {
+    let half = times.len() / 2;
+    match times.len() % 2 {
+        0 => Nanos((times[half - 1].0 + times[half].0) / 2),
+        _ => times[half],
+    }
+}
+
+/// Idle time of the window by kind and name of its owner, the largest difference first.
+fn idle(analysis: &Analysis, unit: Unit) -> List {
+    let mut owners: FxHashMap<(&str, String), (PerSide<Nanos>, PerSide<u64>)> =
+        FxHashMap::default();
+    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+        let key = (row.kind.label(), analysis.idle_owner_name(row));
+        let owner = owners.entry(key).or_default();
+        owner.0 = PerSide::from_fn(|side| owner.0[side] + row.time[side]);
+        owner.1 = PerSide::from_fn(|side| owner.1[side] + row.count[side]);
+    }
+    let mut owners: Vec<_> = owners.into_iter().collect();
+    owners.sort_by(|(key_a, (a, _)), (key_b, (b, _))| {
+        (Reverse(a.difference().abs()), key_a).cmp(&(Reverse(b.difference().abs()), key_b))
+    });
+    let count = owners.len();
+    let line = |((kind, name), (time, gaps)): ((&str, String), (PerSide<Nanos>, PerSide<u64>))| {
+        let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
+        let (cells, style) = (compared(unit, time), change(time.difference()));
+        ListLine { name, note, cells, style }
+    };
+    let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
+    let remark = format!(
+        "Time in which no device ran anything, by who had it: {} of {count} owners, largest \
+         difference first. idle.csv has all, step by step.",
+        lines.len()
+    );
+    let titles = titles(analysis, &format!("owner, {}", unit.label()));
+    List { key: "idle", title: "Idle time by owner", short: "Idle", remark, titles, lines }
+}
+
+/// Places where the sides run other numbers of kernels.
+fn fusion(analysis: &Analysis, unit: Unit) -> List {
+    let rows = analysis.fusions();
+    let lines = rows.iter().take(LINES).map(|row| {
+        let [one, two] = Side::BOTH.map(|side| row.kernel_count[side].to_string());
+        let what = match row.change {
+            KernelChange::FusedIn(side, evidence) => {
+                format!("fused in {}, {}", analysis.side_name(side), evidence.label())
+            }
+            KernelChange::Count => "other number of kernels".to_owned(),
+        };
+        let name = row.path.rsplit(" / ").next().unwrap_or_default().to_owned();
+        let inside = row.path.strip_suffix(&name).unwrap_or_default().trim_end_matches(" / ");
+        let note = match inside {
+            "" => what,
+            inside => format!("{what}, in {inside}"),
+        };
+        let difference = row.time.difference();
+        let cells = vec![one, two, unit.show_signed(difference), times(row.time)];
+        ListLine { name, note, cells, style: change(difference) }
+    });
+    let lines: Vec<ListLine> = lines.collect();
+    let remark = format!(
+        "Places where the sides run other numbers of kernels: {} of {}, largest difference in {} \
+         first. fusion.csv has all, with their ops and kernels.",
+        lines.len(),
+        rows.len(),
+        unit.label()
+    );
+    let titles = titles(analysis, "kernels of one instance");
+    List { key: "fusion", title: "Other kernel counts", short: "Counts", remark, titles, lines }
+}
+
+/// Kernels that both sides run under paired ops: the speed of the same code.
+fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
+    let same = analysis.same_kernels();
+    let count = same.rows.len();
+    let lines = same.rows.iter().take(LINES).map(|row| {
+        let time = PerSide::from_fn(|side| row.tally.total(side));
+        let ratio = row.tally.mean_ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}x"));
+        let difference = unit.show_signed(time.difference());
+        let cells = vec![unit.show(time.baseline), unit.show(time.candidate), difference, ratio];
+        let note = format!("under {}", row.op);
+        ListLine { name: row.kernel.clone(), note, cells, style: change(time.difference()) }
+    });
+    let lines: Vec<ListLine> = lines.collect();
+    let remark = format!(
+        "Kernels that both sides run under the same op with the same shapes, most time first: {} of \
+         {count}; the ratio is of their mean times. same_kernels.csv has all.",
+        lines.len()
+    );
+    let titles = titles(analysis, &format!("kernel, {}", unit.label()));
+    List {
+        key: "same-kernels",
+        title: "The same kernels",
+        short: "Same kernels",
+        remark,
+        titles,
+        lines,
+    }
+}

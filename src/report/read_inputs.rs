@@ -1,0 +1,32 @@
+//! `summary.json` of a report folder → the traces that the report is about.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::side::PerSide;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "summary.json";
+
+/// The paths of both traces as they were given when the report was made.
+///
+/// # Errors
+/// If the folder has no `summary.json`, or that names no traces.
+pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
+    let path = folder.join(FILE);
+    if folder.is_dir() && !path.exists() {
+        let message = format!("is no report: there is no {FILE} in it");
+        return Err(Error::new(ErrorKind::Usage, folder, message)
+            .remedy("give two traces, or the folder of a report"));
+    }
+    let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, "read", error))?;
+    let summary: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
+        Error::new(ErrorKind::Malformed, &path, format!("is no JSON: {error}"))
+            .remedy("write the report again")
+    })?;
+    let trace = |side: &str| {
+        summary[side]["path"].as_str().map(PathBuf::from).ok_or_else(|| {
+            Error::new(ErrorKind::Malformed, &path, format!("names no {side}"))
+                .remedy("write the report again")
+        })
+    };
+    Ok(PerSide::new(trace("trace1")?, trace("trace2")?))
+}

@@ -1,0 +1,247 @@
+// Each control of report.html does what it says: causes, differences, tree, flame graph, links, copies.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { file, framesOf, launch, open, rowsOf, summaryOf } from "./page.mjs";
+import { readFileSync } from "node:fs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+const sum = (list) => list.reduce((total, value) => total + value, 0);
+const texts = (page, selector) => page.$$eval(selector, (found) => found.map((one) => one.textContent));
+
+for (const report of ["example", "cpu"]) {
+  test(`${report}: the bars of the causes follow each other and add up`, async () => {
+    const page = await open(browser, report);
+    const bars = await page.$$eval(".causes .fill", (fills) => fills.map((fill) => ({
+      left: parseFloat(fill.style.marginLeft), width: parseFloat(fill.style.width),
+      sign: fill.classList.contains("less") ? -1 : 1,
+    })));
+    const total = bars.pop();
+    const walk = sum(bars.map((bar) => bar.sign * bar.width));
+    assert.ok(Math.abs(walk - total.sign * total.width) < 0.05, `${walk} is not ${total.sign * total.width}`);
+    const end = (bar) => (bar.sign > 0 ? bar.left + bar.width : bar.left);
+    const start = (bar) => (bar.sign > 0 ? bar.left : bar.left + bar.width);
+    bars.slice(1).forEach((bar, at) => assert.ok(Math.abs(start(bar) - end(bars[at])) < 0.01));
+    const told = (await texts(page, ".causes .sum:last-child .delta"))[0].replace("−", "-");
+    const wall = summaryOf(report).wall.step_difference_us;
+    const scale = told.endsWith("ms") ? 1e3 : 1;
+    assert.ok(Math.abs(parseFloat(told) - wall / scale) < 0.01, `${told} for ${wall}`);
+    await page.close();
+  });
+}
+
+test("a cause opens its place", async () => {
+  const page = await open(browser, "example");
+  await page.locator(".causes a").first().click();
+  const found = page.locator("#tree-view .found");
+  await found.waitFor();
+  const place = (await page.locator(".causes a").first().textContent()).split(": ").pop();
+  assert.ok((await found.textContent()).includes(place.split(" ")[0]), place);
+  await page.close();
+});
+
+test("the parts are in order, and the contents bar stays in view and tells the part", async () => {
+  const page = await open(browser, "example");
+  const parts = await page.$$eval("main > section", (found) => found.map((one) => one.id));
+  const wanted = ["causes", "inputs", "differences", "tree", "flame", "charts", "steps", "idle", "efficiency", "fusion", "same-kernels", "totals"];
+  assert.deepEqual(parts.filter((part) => wanted.includes(part)), wanted.filter((part) => parts.includes(part)));
+  assert.ok(parts.includes("idle") && parts.includes("steps"), String(parts));
+  const linked = await page.$$eval("nav a", (found) => found.map((one) => one.getAttribute("href").slice(1)));
+  assert.deepEqual(linked, parts, "each part stands in the bar, in the order of the page");
+  await page.click('nav a[href="#flame"]');
+  await page.waitForSelector('nav a[href="#flame"][aria-current]');
+  const bar = await page.$eval("nav", (nav) => nav.getBoundingClientRect().top);
+  assert.ok(Math.abs(bar) < 1, `${bar}`);
+  const top = await page.$eval("#flame", (part) => part.getBoundingClientRect().top);
+  assert.ok(top >= 20 && top < 120, `not behind the bar: ${top}`);
+  await page.close();
+});
+
+test("the difference sorts by size, then by sign both ways; slower only", async () => {
+  const page = await open(browser, "example");
+  const differences = async () => (await rowsOf(page)).map((row) => row.difference);
+  await page.click("[data-sort=diff]");
+  const down = await differences();
+  assert.deepEqual(down, [...down].sort((a, b) => b - a));
+  await page.click("[data-sort=diff]");
+  const up = await differences();
+  assert.deepEqual(up, [...up].sort((a, b) => a - b));
+  assert.ok(up[0] < 0 && down[0] > 0);
+  await page.click("[data-sort=diff]");
+  const size = (await differences()).map(Math.abs);
+  assert.deepEqual(size, [...size].sort((a, b) => b - a));
+  await page.selectOption("[data-key=only]", "slower");
+  const slower = await differences();
+  assert.ok(slower.length > 0 && slower.every((difference) => difference > 0), String(slower));
+  await page.close();
+});
+
+test("“name and arguments” shows the arguments, long ones folded", async () => {
+  const page = await open(browser, "example");
+  await page.selectOption("[data-key=group]", "shape");
+  assert.match(await page.textContent("#rows tbody tr.line .shape"), /\[\[/);
+  const long = page.locator("#rows .shape details").first();
+  await long.locator("summary").click();
+  assert.equal(await page.$("#rows .detail"), null, "unfolding does not open the row");
+  assert.ok((await long.textContent()).length > 100);
+  await page.close();
+});
+
+test("the whole row opens one comparison, with counts, medians, shapes and what the op became", async () => {
+  const page = await open(browser, "example");
+  await page.locator('#rows tr[data-name="aten::_convolution"] [data-label=ratio]').click();
+  const box = page.locator("#rows .aggregate");
+  const text = await box.textContent();
+  for (const part of ["MI300X:", "H100:", "kernels", "median", "by shapes", "TFLOP/s", "aten::miopen_convolution | aten::cudnn_convolution×45"]) {
+    assert.ok(text.includes(part), `${part} in ${text}`);
+  }
+  // The counts and sums of its kernels are those of the table of all events.
+  const lines = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").split("\n").slice(1);
+  const events = lines.filter((line) => line.includes(",trace1,") && line.includes(",aten::_convolution,")).length;
+  const told = /MI300X: ([0-9.]+) ms, (\d+) kernels/.exec(text);
+  const counts = await page.$$eval("#rows .aggregate .half:first-child tbody tr", (rows) => rows.map((row) => Number(row.children[1].textContent)));
+  assert.equal(sum(counts), Number(told[2]));
+  assert.ok(events === 0 || events === Number(told[2]), `${events} events`);
+  assert.equal(await page.$("#rows .member"), null, "single rows are folded");
+  await page.click("#rows .instances > summary");
+  assert.ok(await page.locator("#rows .member").count() > 10);
+  await page.close();
+});
+
+test("the search finds modules and takes a path query as tree --find does", async () => {
+  const page = await open(browser, "example");
+  const search = async (text) => {
+    await page.fill("[data-key=q]", text);
+    await page.waitForFunction((wanted) => (new URLSearchParams(location.hash.slice(1)).get("q") ?? "") === wanted, text);
+    return (await rowsOf(page)).map((row) => row.name);
+  };
+  assert.ok((await search("BatchNorm2d_0")).includes("aten::_batch_norm_impl_index"));
+  assert.deepEqual(await search('module("Conv2d_0") / op("aten::conv2d")'), ["aten::_convolution", "aten::add_"]);
+  assert.deepEqual(await search('kernel("*no such*")'), []);
+  assert.match(await page.textContent("#rows-more"), /nothing found/);
+  await search('op(aten::conv2d)');
+  assert.match(await page.textContent("#rows-more"), /no path query: write module/);
+  await page.close();
+});
+
+test("find in the tree tells how many, takes queries, and tells when there is nothing", async () => {
+  const page = await open(browser, "example");
+  const find = async (text) => {
+    await page.fill("[data-key=find]", text);
+    await page.press("[data-key=find]", "Enter");
+    return page.textContent("#tree-found");
+  };
+  assert.match(await find("no such name"), /nothing is named like/);
+  assert.match(await find('module("Conv2d_0") / op("aten::_convolution")'), /^1 of 3$/);
+  assert.match(await page.textContent("#tree-view .found"), /aten::_convolution/);
+  await page.close();
+});
+
+test("chains without a fork are one frame on request of nobody", async () => {
+  const page = await open(browser, "example");
+  const folded = await framesOf(page);
+  const widest = folded.filter((frame) => frame.width > 99.99);
+  assert.ok(widest.length <= 2, `${widest.length} frames of the full width`);
+  await page.selectOption("[data-key=chains]", "all");
+  const all = await framesOf(page);
+  assert.ok(all.length > folded.length);
+  // What is drawn is the same time: the widths at the lowest level of a chain agree.
+  const level = (frames, at) => sum(frames.filter((frame) => frame.level === at).map((frame) => frame.width));
+  assert.ok(Math.abs(level(folded, 1) - level(all, 1)) < 0.1);
+  await page.close();
+});
+
+test("layers of one class are merged on request", async () => {
+  const page = await open(browser, "example");
+  const numbered = async () => (await framesOf(page)).filter((frame) => /BatchNorm2d_\d/.test(frame.title)).length;
+  const before = await numbered();
+  await page.check("[data-key=layers]");
+  assert.equal(await numbered(), 0);
+  assert.ok(before > 1);
+  assert.ok((await framesOf(page)).some((frame) => frame.title.includes("BatchNorm2d_*")));
+  await page.close();
+});
+
+test("from the kernels up: the first level is all the time, and callers add up to what they call", async () => {
+  const page = await open(browser, "example");
+  await page.selectOption("[data-key=view]", "up");
+  const frames = await framesOf(page);
+  const first = sum(frames.filter((frame) => frame.level === 1).map((frame) => frame.width));
+  assert.ok(first > 98 && first <= 100.01, `${first}`);
+  const total = await page.evaluate(() => [rootFrame().time1, rootFrame().time2]);
+  const account = summaryOf("example");
+  assert.deepEqual(total, [account.trace1.kernel_time_us * 1e3, account.trace2.kernel_time_us * 1e3].map(Math.round));
+  await page.close();
+});
+
+test("idle time has a colour of its own on request, and is as long as the account says", async () => {
+  const page = await open(browser, "example");
+  assert.equal(await page.locator("#flame-view .frame.idle").count(), 0);
+  await page.check("[data-key=idle]");
+  assert.ok(await page.locator("#flame-view .frame.idle").count() > 0);
+  const idle = await page.evaluate(() => [1, 2].map((side) => page.idle.reduce((total, entry) => total + entry[side], 0)));
+  const wall = summaryOf("example").wall;
+  assert.ok(Math.abs(idle[0] - wall.trace1.idle_us * 1e3) < 1.5, `${idle[0]} of ${wall.trace1.idle_us}`);
+  assert.ok(Math.abs(idle[1] - wall.trace2.idle_us * 1e3) < 1.5);
+  await page.close();
+});
+
+test("what replaced something is neutral, and the frame tells both times of the call above", async () => {
+  const page = await open(browser, "example");
+  const replaced = page.locator("#flame-view .frame.replaced");
+  assert.ok(await replaced.count() > 0);
+  await replaced.first().hover();
+  assert.match(await page.textContent("#flame-info"), /in place of other calls \([\d.]+ → [\d.]+ ms in all below/);
+  await page.close();
+});
+
+test("marking frames tells how many and how long, and when there are none", async () => {
+  const page = await open(browser, "example");
+  await page.fill("[data-key=seek]", "batch_norm");
+  await page.waitForSelector("#flame-view .frame.hit");
+  assert.match(await page.textContent("#flame-found"), /\d+ calls: [\d.]+ → [\d.]+ ms/);
+  await page.fill("[data-key=seek]", "no such name");
+  await page.waitForFunction(() => document.getElementById("flame-found").textContent.includes("nothing is named"));
+  await page.close();
+});
+
+test("a link restores the place on the page", async () => {
+  const page = await open(browser, "example");
+  await page.evaluate(() => scrollTo(0, document.getElementById("flame").offsetTop + 123));
+  await page.waitForFunction(() => location.hash.includes("y="));
+  const at = await page.evaluate(() => scrollY);
+  const copy = await open(browser, "example", { fragment: new URL(page.url()).hash });
+  assert.ok(Math.abs((await copy.evaluate(() => scrollY)) - at) < 2);
+  await copy.close();
+  await page.close();
+});
+
+test("the skip link comes first and leads to the differences", async () => {
+  const page = await open(browser, "example");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  await page.keyboard.press("Enter");
+  assert.ok(await page.$eval("#differences", (part) => part.getBoundingClientRect().top < 200));
+  await page.close();
+});
+
+test("a cause, a uid and a path query can be copied", async () => {
+  const page = await open(browser, "example");
+  await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
+  await page.locator(".causes .copy").first().click();
+  await page.click('#rows tr[data-name="aten::sum"] button');
+  await page.click("#rows .instances > summary");
+  await page.locator("#rows .member button").first().click();
+  await page.locator('#rows [data-copy="uid"]').first().click();
+  await page.locator('#rows [data-copy="path query"]').first().click();
+  const [cause, uid, query] = await page.evaluate(() => copied);
+  assert.match(cause, /^[−+][\d.]+ ms \w+: /);
+  assert.match(uid, /^\d+$/);
+  assert.match(query, /op\("aten::sum"\)$/);
+  // The query finds the row that it was copied from.
+  const finds = await page.evaluate((text) => searchOf(text).nodes.list.length, query);
+  assert.ok(finds >= 1);
+  await page.close();
+});

@@ -1,0 +1,194 @@
+//! Every command of README and docs, run as it stands there: no example goes stale.
+//!
+//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files of a folder of their own, and
+//! what is no `tracetree` (git, dot, pip, …) is a program that does nothing. A command may tell of
+//! differences (exit code 1) or not be able to tell (3); bad usage (2) is a command that is stale.
+#![cfg(all(feature = "cli", feature = "model", unix))]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Commands of files that are not here: they are run where the real traces are.
+const OF_REAL_TRACES: &str = "vllm_|sglang_";
+
+/// Documents with commands, from the root of the project.
+fn documents() -> Vec<PathBuf> {
+    let docs =
+        fs::read_dir("docs").expect("the documents").map(|entry| entry.expect("a file").path());
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
+    let mut documents: Vec<PathBuf> = docs.filter(is_page).collect();
+    documents.sort();
+    documents.insert(0, "README.md".into());
+    documents
+}
+
+/// The blocks of shell commands of a document.
+fn blocks(text: &str) -> Vec<&str> {
+    let after = text.split("```sh\n").skip(1);
+    after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
+}
+
+/// The command lines of a block: without what `$ ` prompts printed, continued lines as one.
+fn script(block: &str) -> String {
+    let has_prompt = block.lines().any(|line| line.starts_with("$ "));
+    let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
+    lines.map(|line| format!("{}\n", line.trim_start_matches("$ "))).collect()
+}
+
+/// A program of the folder `bin`.
+fn program(bin: &Path, name: &str, text: &str) {
+    let path = bin.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a writable folder");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+/// A folder with all files that the examples name.
+fn place(folder: &Path) {
+    let bin = folder.join("bin");
+    for sub in [
+        "bin",
+        "runs",
+        "new",
+        "perf",
+        ".local/share/man/man1",
+        ".local/share/bash-completion/completions",
+    ] {
+        fs::create_dir_all(folder.join(sub)).expect("a folder");
+    }
+    let tracetree = env!("CARGO_BIN_EXE_tracetree");
+    // What ends with a code that no document expects is written down.
+    program(
+        &bin,
+        "tracetree",
+        &format!("{tracetree} \"$@\"; code=$?; echo \"$code $*\" >> \"$LOG\"; exit $code"),
+    );
+    program(
+        &bin,
+        "cargo",
+        "case \"$1 $2 $3\" in \"run --release --\") shift 3; exec tracetree \"$@\";; esac",
+    );
+    for nothing in ["git", "pip", "python", "dot"] {
+        program(&bin, nothing, "cat > /dev/null 2>&1 < /dev/null; exit 0");
+    }
+    std::os::unix::fs::symlink(
+        fs::canonicalize("examples").expect("the examples"),
+        folder.join("examples"),
+    )
+    .expect("a link");
+    let copy = |from: &str, to: &str| {
+        fs::copy(format!("examples/traces/{from}.json.gz"), folder.join(to)).expect("a trace");
+    };
+    for name in [
+        "BASE",
+        "A1",
+        "A2",
+        "A3",
+        "TRACE",
+        "base.json.gz",
+        "before.json.gz",
+        "runs/before_1.json.gz",
+    ] {
+        copy("resnet.rocm", name);
+    }
+    for name in [
+        "NEW",
+        "B1",
+        "B2",
+        "B3",
+        "new.json.gz",
+        "after.json.gz",
+        "runs/after_1.json.gz",
+        "new/1.json.gz",
+    ] {
+        copy("resnet.cuda", name);
+    }
+}
+
+/// Runs a block in the folder; what its `tracetree` commands ended with.
+fn run(folder: &Path, block: &str) -> (Vec<String>, String) {
+    let log = folder.join("log");
+    fs::write(&log, "").expect("a writable folder");
+    let path =
+        format!("{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", &script(block)])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("LOG", &log)
+        .env("HOME", folder)
+        .env("GITHUB_STEP_SUMMARY", folder.join("step_summary"))
+        .output()
+        .expect("a shell");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let log = fs::read_to_string(log).expect("the log");
+    (log.lines().map(str::to_owned).collect(), told)
+}
+
+#[test]
+fn every_command_of_the_documents_works() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    place(folder.path());
+    let mut run_commands = 0;
+    // Reports and baselines that later commands of a page stand on.
+    let before = "tracetree diff examples/traces/resnet.rocm.json.gz examples/traces/resnet.cuda.json.gz -o report\n\
+                  tracetree baseline record BASE -o base.ttb\ncp base.ttb perf/base.ttb\n";
+    for document in documents() {
+        let text = fs::read_to_string(&document).expect("a document");
+        for block in blocks(&text).into_iter().filter(|block| is_run(block)) {
+            let (_, told) = run(folder.path(), before);
+            assert!(folder.path().join("report/summary.json").exists(), "{told}");
+            let (log, told) = run(folder.path(), block);
+            let expected =
+                script(block).replace("\\\n", "").lines().filter(|line| is_command(line)).count();
+            assert!(log.len() >= expected, "{}: {log:?} of\n{block}\n{told}", document.display());
+            for line in &log {
+                let is_right = ["0 ", "1 ", "3 "].iter().any(|code| line.starts_with(code));
+                assert!(is_right, "{}: {line}\n{told}", document.display());
+            }
+            run_commands += log.len();
+        }
+    }
+    assert!(run_commands > 20, "{run_commands} commands");
+}
+
+fn is_command(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("tracetree ") || line.starts_with("cargo run --release -- ")
+}
+
+/// Whether a block has a command of ours on files that are here.
+fn is_run(block: &str) -> bool {
+    let needs_more = OF_REAL_TRACES.split('|').any(|name| block.contains(name))
+        || block.contains("kernel_details.csv")
+        || block.contains("scenarios.toml");
+    block.lines().map(|line| line.trim_start_matches("$ ")).any(is_command) && !needs_more
+}
+
+/// What `$ tracetree …` is told to print is what it prints.
+#[test]
+fn what_the_documents_show_of_a_command_is_what_it_prints() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    place(folder.path());
+    run(folder.path(), "tracetree diff BASE NEW -o report\n");
+    let text = fs::read_to_string("docs/walkthrough.md").expect("a document");
+    let block = blocks(&text).into_iter().find(|block| block.starts_with("$ ")).expect("a block");
+    let (command, shown) = block.split_once('\n').expect("what it prints");
+    let mut words = command.trim_start_matches("$ tracetree ").split(' ');
+    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+        .args(words.by_ref())
+        .current_dir(folder.path())
+        .output()
+        .expect("the program runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), shown);
+}
+
+#[test]
+fn the_index_names_every_document() {
+    let index = fs::read_to_string("docs/README.md").expect("the index");
+    for document in documents().into_iter().skip(1) {
+        let name = document.file_name().expect("a name").to_string_lossy().into_owned();
+        assert!(name == "README.md" || index.contains(&format!("({name})")), "{name}");
+    }
+}
