@@ -551,7 +551,7 @@ fn explain_tells_where_a_report_was_made_with_other_options() {
     let changed: Vec<String> = lines
         .lines()
         .map(|line| match line.starts_with(&format!("{add},")) {
-            true => format!("{add},0,same"),
+            true => format!("{add},0,same,"),
             false => line.to_owned(),
         })
         .collect();

@@ -80,6 +80,9 @@ fn place(folder: &Path) {
     let copy = |from: &str, to: &str| {
         fs::copy(format!("examples/traces/{from}.json.gz"), folder.join(to)).expect("a trace");
     };
+    for name in ["tfm_eager", "tfm_compiled", "tfm_compiled_blocks"] {
+        copy(&format!("{name}.pt.trace"), &format!("{name}.pt.trace.json.gz"));
+    }
     for name in [
         "BASE",
         "A1",

@@ -9,8 +9,10 @@ use std::path::Path;
 use std::process::Command;
 use support::reports::{hostile_pair, model_pair, write};
 use support::trace_builder::{Op, TraceBuilder};
-use tracetree::PerSide;
+use tracetree::program::Query;
 use tracetree::report::Emit;
+use tracetree::trace::{ReadOptions, Trace};
+use tracetree::{CallTree, PerSide};
 
 /// Exit code of `tests/browser/run.sh` where there is no browser to test with.
 const SKIPPED: i32 = 77;
@@ -38,7 +40,7 @@ fn a_page_is_complete_in_itself() {
     assert!(page.contains("H100 takes"), "no GPU time");
     let (head, _) = page.split_once("id=\"inputs\"").expect("the inputs");
     assert!(head.contains("id=\"verdict\">step "), "the page opens with the answer");
-    assert!(head.contains("<ol class=\"causes\">"), "and with the causes");
+    assert!(head.contains("<ol class=\"causes\""), "and with the causes");
 }
 
 #[test]
@@ -124,6 +126,42 @@ fn write_browser_reports(folder: &Path) {
     write(&hostile_pair(), &folder.join("hostile"), &emits).expect("a report");
     let pair = PerSide::new(example("resnet.rocm"), example("resnet.cuda"));
     write(&pair, &folder.join("example"), &emits).expect("a report");
+    write_answers(&pair, &folder.join("example/answers.json"));
+}
+
+/// Path queries, and the uids that each names in both traces: what the page's own reading of the grammar
+/// must find, too.
+fn write_answers(pair: &PerSide<String>, file: &Path) {
+    let queries = [
+        r#"module("Conv2d_0") / op("aten::conv2d")"#,
+        r#"module("Conv2d") / op("aten::_convolution")"#,
+        r#"module("Sequential_?.BasicBlock_*")"#,
+        r#"module("BasicBlock_*") / module("BatchNorm2d") / kernel("*batch*|*norm*")"#,
+        r#"op("aten::*_convolution")"#,
+        r#"op("aten::linear | aten::sum") / call("*Launch*")"#,
+        r#"kernel("*")"#,
+        r#"op("aten::cudnn_convolution") / kernel("Mem*")"#,
+        r#"op("aten::addmm") / op("aten::linear")"#,
+    ];
+    let tree = |text: &String| {
+        let trace = Trace::from_reader("trace.json", text.as_bytes(), &ReadOptions::default());
+        CallTree::build(trace.expect("a trace"))
+    };
+    let trees = pair.as_ref().map(tree);
+    let uids = |query: &Query, tree: &CallTree| -> Vec<u32> {
+        let events = query.find(tree).into_iter().filter_map(|call| tree.event(call));
+        events.map(|event| tree.trace().uid(event).0).collect()
+    };
+    let answer = |text: &&str| {
+        let query: Query = text.parse().expect("a query");
+        let found = trees.as_ref().map(|tree| uids(&query, tree));
+        serde_json::json!({ "query": text, "found": [found.baseline, found.candidate] })
+    };
+    let answers: Vec<Value> = queries.iter().map(answer).collect();
+    let found =
+        |answer: &&Value| answer["found"][0].as_array().is_some_and(|uids| !uids.is_empty());
+    assert!(answers.iter().filter(found).count() >= 6, "most queries name something: {answers:?}");
+    fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
 }
 
 /// Real pairs: unlike devices, and eager against compiled; where the traces are at hand.

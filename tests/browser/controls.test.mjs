@@ -245,3 +245,20 @@ test("a cause, a uid and a path query can be copied", async () => {
   assert.ok(finds >= 1);
   await page.close();
 });
+
+test("path queries find what the command line finds, on both sides", async () => {
+  const page = await open(browser, "example");
+  const answers = JSON.parse(readFileSync(file("example", "answers.json"), "utf8"));
+  for (const { query, found } of answers) {
+    for (const side of [1, 2]) {
+      const here = await page.evaluate(([text, side]) =>
+        findNodes(parseQuery(text), [side]).map((at) => tree["uid" + side][at]), [query, side]);
+      const sorted = (list) => [...list].sort((a, b) => a - b);
+      assert.deepEqual(sorted(here), sorted(found[side - 1]), `${query}, side ${side}`);
+    }
+  }
+  for (const wrong of ["op(aten::add)", 'op("a") op("b")', 'op("")', 'op("a") /']) {
+    assert.ok((await page.evaluate((text) => parseQuery(text), wrong)).error, wrong);
+  }
+  await page.close();
+});

@@ -1,6 +1,6 @@
 // A report and the terminal text of its run -> the pictures of the README, in docs/images.
 //
-//   tracetree diff A B -o DIR/report --color always > DIR/terminal.txt
+//   script -qc "stty cols 100 rows 50; tracetree diff A B -o DIR/report --color always -q" DIR/terminal.txt
 //   TRACES="A B" CHROMIUM=$(command -v chromium) REPORTS=DIR node screenshots.mjs
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -43,7 +43,9 @@ function terminalHtml(text) {
 
 async function shootTerminal() {
   const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
-  const text = readFileSync(join(process.env.REPORTS, "terminal.txt"), "utf8");
+  // `script` frames what it recorded in two lines of its own.
+  const lines = readFileSync(join(process.env.REPORTS, "terminal.txt"), "utf8").replaceAll("\r", "").split("\n");
+  const text = lines.filter((line) => !/^Script (started|done)/.test(line)).join("\n");
   await page.setContent(terminalHtml(`$ tracetree diff ${process.env.TRACES}\n\n` + text));
   await page.locator("#t").screenshot({ path: join(images, "terminal.png") });
   await page.close();

@@ -89,10 +89,10 @@ function partMatches(part, word, name, chain) {
 }
 
 // The nodes that a query names on either side, as a sorted list.
-function findNodes(parts) {
+function findNodes(parts, sides = [1, 2]) {
   const found = new Set();
   const last = parts.length - 1;
-  for (const side of [1, 2]) {
+  for (const side of sides) {
     const come = new Uint8Array(tree.size);
     const chains = new Map();
     for (let at = 0; at < tree.size; at++) {

@@ -60,6 +60,9 @@ for (const link of [...links, document.querySelector(".skip")]) {
 for (const line of document.querySelectorAll("[data-cause]")) {
   line.querySelector(".why").append(" ", copyButton("cause", line.dataset.cause));
 }
+for (const shapes of document.querySelectorAll("#changes th bdi.dim, #efficiency th bdi.dim")) {
+  if (shapes.textContent.length > FOLD) shapes.replaceWith(folded(shapes.textContent));
+}
 treeView.addEventListener("keydown", treeKey);
 flameView.addEventListener("keydown", flameKey);
 addEventListener("hashchange", drawAll);
