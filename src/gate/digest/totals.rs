@@ -6,7 +6,6 @@ use crate::analysis::{TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The sums of each step of one run, by measure.
@@ -95,7 +94,7 @@ impl StepTotals {
         categories: &TraceCategories<'_>,
     ) {
         let tree: &CallTree = program.tree();
-        let mut groups: FxHashMap<(&str, &str), Vec<Nanos>> = FxHashMap::default();
+        let mut groups: BTreeMap<(&str, &str), Vec<Nanos>> = BTreeMap::new();
         for call in measure.calls(tree) {
             let Some(step) = step_of(program, call) else { continue };
             let mut add = |group| {
