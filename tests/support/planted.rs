@@ -127,8 +127,8 @@ fn kernels(events: &[Event], forest: &Forest, root: usize) -> Vec<usize> {
 /// Names of the innermost ops that launch the kernels below a run, without name space.
 fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<String> {
     let ops = run.iter().flat_map(|&at| kernels(events, forest, at)).filter_map(|kernel| {
-        let above = std::iter::successors(forest.parents[kernel], |&at| forest.parents[at]);
-        above.into_iter().find(|&at| events[at].kind == Kind::Op)
+        let mut above = std::iter::successors(forest.parents[kernel], |&at| forest.parents[at]);
+        above.find(|&at| events[at].kind == Kind::Op)
     });
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
@@ -193,10 +193,10 @@ pub fn with_regions(
     // What stands below another region is compiled with it.
     let tops: BTreeSet<usize> = chosen.iter().flat_map(|&at| windows[at].iter().copied()).collect();
     chosen.retain(|&at| {
-        let above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
+        let mut above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
             draft.forest.parents[above]
         });
-        !above.into_iter().any(|above| tops.contains(&above))
+        !above.any(|above| tops.contains(&above))
     });
     let mut planted = Vec::new();
     for (number, run) in chosen.into_iter().map(|at| windows[at].clone()).enumerate() {
@@ -331,8 +331,8 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
 /// The op that launches first below a call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let first = kernels(events, forest, call).into_iter().min_by_key(|&at| events[at].start);
-    let above = std::iter::successors(first, |&at| forest.parents[at]);
-    above.into_iter().find(|&at| events[at].kind == Kind::Op).unwrap_or(call)
+    let mut above = std::iter::successors(first, |&at| forest.parents[at]);
+    above.find(|&at| events[at].kind == Kind::Op).unwrap_or(call)
 }
 
 /// The arguments that tell what an op took.
