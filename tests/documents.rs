@@ -78,7 +78,9 @@ fn place(folder: &Path) {
     )
     .expect("a link");
     let copy = |from: &str, to: &str| {
-        fs::copy(format!("examples/traces/{from}.json.gz"), folder.join(to)).expect("a trace");
+        let to = folder.join(to);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        fs::copy(format!("examples/traces/{from}.json.gz"), to).expect("a trace");
     };
     for name in ["tfm_eager", "tfm_compiled", "tfm_compiled_blocks"] {
         copy(&format!("{name}.pt.trace"), &format!("{name}.pt.trace.json.gz"));
@@ -92,6 +94,7 @@ fn place(folder: &Path) {
         "base.json.gz",
         "before.json.gz",
         "runs/before_1.json.gz",
+        "runs/before/rank_0.json.gz",
     ] {
         copy("resnet.rocm", name);
     }
@@ -103,6 +106,7 @@ fn place(folder: &Path) {
         "new.json.gz",
         "after.json.gz",
         "runs/after_1.json.gz",
+        "runs/after/rank_0.json.gz",
         "new/1.json.gz",
     ] {
         copy("resnet.cuda", name);
