@@ -6,8 +6,8 @@ use crate::analysis::{Analysis, KernelChange, Part, StepPlace};
 use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Most lines of a table.
 const LINES: usize = 15;
@@ -78,7 +78,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     let lines = match count.baseline.min(count.candidate) {
         0 | 1 => Vec::new(),
         _ => vec![
-            line("median", |walls| middle(walls)),
+            line("median", middle),
             line("shortest", |walls| walls[0]),
             line("longest", |walls| walls[walls.len() - 1]),
             line("longest − shortest", |walls| walls[walls.len() - 1] - walls[0]),
@@ -107,10 +107,14 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
+/// Kind of idle time, and the name of who had it.
+type Owner<'k> = (&'k str, String);
+/// Idle time and number of gaps.
+type IdleSum = (PerSide<Nanos>, PerSide<u64>);
+
 /// Idle time of the window by kind and name of its owner, the largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
-    let mut owners: FxHashMap<(&str, String), (PerSide<Nanos>, PerSide<u64>)> =
-        FxHashMap::default();
+    let mut owners: BTreeMap<Owner<'_>, IdleSum> = BTreeMap::new();
     for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
         let key = (row.kind.label(), analysis.idle_owner_name(row));
         let owner = owners.entry(key).or_default();
@@ -122,7 +126,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         (Reverse(a.difference().abs()), key_a).cmp(&(Reverse(b.difference().abs()), key_b))
     });
     let count = owners.len();
-    let line = |((kind, name), (time, gaps)): ((&str, String), (PerSide<Nanos>, PerSide<u64>))| {
+    let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
         let (cells, style) = (compared(unit, time), change(time.difference()));
         ListLine { name, note, cells, style }
