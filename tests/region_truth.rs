@@ -2,6 +2,12 @@
 //!
 //! The generated traces run always, the real ones where `TRACETREE_TRACES` names their folder.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "which ones are missed is what the bench is kept for"
+)]
+
 mod support;
 
 use std::collections::BTreeMap;
