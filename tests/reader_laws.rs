@@ -13,9 +13,14 @@ const TEXT: &str = include_str!("fixtures/reader_every_kind/trace.json");
 fn outcome(bytes: &[u8], block_size: usize) -> String {
     let options = ReadOptions::default();
     match Trace::from_reader_in_blocks("t", bytes, &options, block_size) {
-        Ok(trace) => format!("{trace:?}"),
+        Ok(trace) => contents(&trace),
         Err(error) => error.to_string(),
     }
+}
+
+/// All that was read, without the hash of the bytes: they differ by how they are packed.
+fn contents(trace: &Trace) -> String {
+    format!("{trace:?}").replace(&format!("content_hash: {}", trace.content_hash()), "")
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -51,7 +56,7 @@ fn events_that_look_like_those_before_read_the_same() {
 #[test]
 fn the_text_itself_is_sound_in_every_block_size() {
     let whole = Trace::from_reader("t", TEXT.as_bytes(), &ReadOptions::default().strict());
-    let whole = format!("{:?}", whole.expect("a trace"));
+    let whole = contents(&whole.expect("a trace"));
     for block_size in [512, 513, 700, 1024, 4096] {
         assert_eq!(outcome(TEXT.as_bytes(), block_size), whole, "{block_size}");
     }

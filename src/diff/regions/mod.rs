@@ -34,6 +34,9 @@ use place::Stretch;
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
+/// Of a wrapper at most every fifth piece of work has no partner.
+const WRAPPER: usize = 5;
+
 /// A compiled region, or a graph launch, and the calls of the other trace that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -158,8 +161,9 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether some work in a region has no partner: if all of it has, the region only holds what the
-    /// other side runs without it, and is a wrapper.
+    /// Whether a region holds work of its own: if its ops have partners, it only holds what the other
+    /// side runs without it, and is a wrapper. A few ops of it may be renamed or gone, too; a kernel
+    /// that was generated stands for others.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
         // Launches and kernels may have been paired by their order alone.
@@ -168,7 +172,10 @@ impl<'a> Finder<'a> {
             let op = path.find(|&above| tree.kind(above) == CallKind::Op);
             op.is_some_and(|op| op > region && self.partner(side, op).is_some())
         };
-        self.work(side, region).any(|call| !is_paired(call))
+        let is_generated = |call: CallId| names::is_fused(tree.name(call));
+        let alone: Vec<CallId> = self.work(side, region).filter(|&call| !is_paired(call)).collect();
+        alone.iter().any(|&call| is_generated(call))
+            || alone.len() * WRAPPER > self.work(side, region).count()
     }
 
     /// Gives each region of a side what it faces.
