@@ -166,11 +166,14 @@ impl<'a> Finder<'a> {
     /// that was generated stands for others.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been paired by their order alone.
+        // Launches and kernels may have been paired by their order alone: their op tells, where there
+        // is one.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
-            let op = path.find(|&above| tree.kind(above) == CallKind::Op);
-            op.is_some_and(|op| op > region && self.partner(side, op).is_some())
+            match path.find(|&above| tree.kind(above) == CallKind::Op).filter(|&op| op > region) {
+                Some(op) => self.partner(side, op).is_some(),
+                None => self.pairing.relations[side][call.index()].is_common(),
+            }
         };
         let is_generated = |call: CallId| names::is_fused(tree.name(call));
         let alone: Vec<CallId> = self.work(side, region).filter(|&call| !is_paired(call)).collect();
