@@ -170,9 +170,11 @@ impl<'a> Finder<'a> {
         // is one.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
-            match path.find(|&above| tree.kind(above) == CallKind::Op).filter(|&op| op > region) {
-                Some(op) => self.partner(side, op).is_some(),
-                None => self.pairing.relations[side][call.index()].is_common(),
+            let is_op =
+                |above: CallId| tree.kind(above) == CallKind::Op && !names::is_region(tree, above);
+            match path.find(|&above| above <= region || is_op(above)) {
+                Some(op) if op > region => self.partner(side, op).is_some(),
+                _ => self.pairing.relations[side][call.index()].is_common(),
             }
         };
         let is_generated = |call: CallId| names::is_fused(tree.name(call));
@@ -227,6 +229,11 @@ impl<'a> Finder<'a> {
         );
         let (less, more) = (work.baseline.min(work.candidate), work.baseline.max(work.candidate));
         if less == 0 || more > RATIO * less + FEW {
+            return;
+        }
+        // As much work, and none of it generated: a region that only lost its name, with what is in it.
+        let is_generated = |call: CallId| names::is_fused(self.trees[side].name(call));
+        if more > FEW && more - less <= more / WRAPPER && !self.work(side, call).any(is_generated) {
             return;
         }
         for &gone in &replaced {
