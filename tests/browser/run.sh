@@ -1,8 +1,8 @@
 #!/bin/sh
 # A folder of reports -> the tests of report.html in a real Chromium.
 #
-#   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and
-#                      playwright-core
+#   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and the
+#                      packages of package-lock.json
 #   run.sh FOLDER      tests the reports `model`, `hostile` and `example` in FOLDER; tests/html.rs
 #                      writes them and calls this
 #
@@ -28,7 +28,8 @@ install_browser() {
 }
 
 install_driver() {
-    [ -d node_modules/playwright-core ] || npm ci --no-audit --no-fund --loglevel=error >&2
+    # npm writes this file when all is there.
+    [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund --loglevel=error >&2
 }
 
 reports=${1:?"name a folder of reports, or --install"}
@@ -43,6 +44,6 @@ if [ "$reports" = --install ]; then
     exit 0
 fi
 CHROMIUM=${CHROMIUM:-$(find_browser)} || skip "there is no Chromium; run.sh --install fetches it"
-install_driver || skip "npm cannot fetch playwright-core"
+install_driver || skip "npm cannot fetch its packages"
 export CHROMIUM REPORTS="$reports"
 exec node --test --test-reporter=spec .
