@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -59,8 +60,12 @@ def test_the_answer_is_what_the_command_line_prints(
     paths = [str(path) for path in pair]
     output = ["-q", "--emit", "none", "-o", str(tmp_path / "report")]
     command = [sys.executable, "-m", "tracetree", "diff", *paths, *output]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert repr(tracetree.diff(*paths)) == printed.rstrip()
+    env = {**os.environ, "COLUMNS": "100"}
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
+    # A screen shortens what a pipe is given whole.
+    whole = [line for line in repr(tracetree.diff(*paths)).splitlines() if "…" not in line]
+    assert len(whole) > 20
+    assert [line for line in whole if line not in printed.splitlines()] == []
     assert d.answer.split(":")[0] in printed
     summary = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert tracetree.diff(*paths).summary() == summary
