@@ -74,7 +74,8 @@ function fill(box, at, indent, limit) {
   for (const child of children.slice(made, limit)) box.append(branch(child, next));
   if (rest > 0) {
     const more = () => fill(box, at, indent, limit + 5 * CHILDREN_SHOWN);
-    box.append(element("button", { type: "button", class: "show-more", onclick: more }, `${rest} more calls`));
+    // A tree holds items and nothing else, be they buttons.
+    box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
 
@@ -188,10 +189,10 @@ function findNext(text) {
 }
 
 function treeKey(event) {
-  const line = event.target.closest("[role=treeitem]");
+  const line = event.target.closest("[data-node]");
   if (!line) return;
   const at = positionOf(Number(line.dataset.node));
-  const all = [...treeView.querySelectorAll("[role=treeitem]")].filter((item) => item.offsetParent);
+  const all = [...treeView.querySelectorAll("[data-node]")].filter((item) => item.offsetParent);
   const to = (item) => item && focusLine(positionOf(Number(item.dataset.node)));
   const keys = {
     ArrowDown: () => to(all[all.indexOf(line) + 1]),
