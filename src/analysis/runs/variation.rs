@@ -58,12 +58,11 @@ impl Analysis {
         Side::BOTH.into_iter().filter(has_call).any(|side| {
             let call = node.call(side).expect("a call of that side");
             let lacks = |run: &super::Run| run.variation.lacks(self, side, call);
-            let place = (
-                common_call(self, difference, side.other()),
-                self.tree(side).name(call).to_owned(),
-            );
-            self.runs(side).iter().any(lacks)
-                || self.runs(side.other()).iter().any(|run| run.variation.extra.contains(&place))
+            let is_extra = |run: &super::Run| {
+                let above = common_call(self, difference, side.other());
+                run.variation.extra.contains(&(above, self.tree(side).name(call).to_owned()))
+            };
+            self.runs(side).iter().any(lacks) || self.runs(side.other()).iter().any(is_extra)
         })
     }
 

@@ -22,7 +22,7 @@ impl<'a> Sampler<'a> {
     }
 
     pub(super) fn repeats(&self) -> Repeats {
-        if Side::BOTH.into_iter().all(|side| !self.analysis.runs(side).is_empty()) {
+        if self.analysis.has_runs() {
             return Repeats::Runs;
         }
         match self.steps.baseline.len().min(self.steps.candidate.len()) {

@@ -177,10 +177,14 @@ impl<'a> Finder<'a> {
                 _ => self.pairing.relations[side][call.index()].is_common(),
             }
         };
-        let is_generated = |call: CallId| names::is_fused(tree.name(call));
         let alone: Vec<CallId> = self.work(side, region).filter(|&call| !is_paired(call)).collect();
-        alone.iter().any(|&call| is_generated(call))
+        alone.iter().any(|&call| self.is_generated(side, call))
             || alone.len() * WRAPPER > self.work(side, region).count()
+    }
+
+    /// Whether a compiler named it after the ops that it made it of.
+    fn is_generated(&self, side: Side, call: CallId) -> bool {
+        names::is_fused(self.trees[side].name(call))
     }
 
     /// Gives each region of a side what it faces.
@@ -232,8 +236,8 @@ impl<'a> Finder<'a> {
             return;
         }
         // As much work, and none of it generated: a region that only lost its name, with what is in it.
-        let is_generated = |call: CallId| names::is_fused(self.trees[side].name(call));
-        if more > FEW && more - less <= more / WRAPPER && !self.work(side, call).any(is_generated) {
+        let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
+        if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;
         }
         for &gone in &replaced {
