@@ -246,9 +246,7 @@ impl Comparison {
         let inputs = PerSide::new(baseline.into(), candidate.into());
         if Side::BOTH.iter().all(|&side| inputs[side].is_standard_input()) {
             let message = "standard input can be only one of the traces";
-            return Err(
-                Error::new(ErrorKind::Usage, "-", message).remedy("give the other one as a file")
-            );
+            return Err(Error::usage("-", message).remedy("give the other one as a file"));
         }
         let name = inputs.candidate.name();
         let trees = trees(inputs, options)?;
@@ -275,7 +273,7 @@ impl Comparison {
     ) -> Result<Comparison> {
         let mut runs = runs.map(|runs| runs.into_iter().map(Into::into).collect::<Vec<Input>>());
         if Side::BOTH.iter().any(|&side| runs[side].is_empty()) {
-            return Err(Error::new(ErrorKind::Usage, "", "there is no run of one side")
+            return Err(Error::usage("diff", "there is no run of one side")
                 .remedy("name at least one trace for each side"));
         }
         let first = PerSide::from_fn(|side| runs[side].remove(0));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with the file it is about, where in the file, and what to do.
+/// An error with the file or the text it is about, where in the file, and what to do.
 ///
 /// Displays as one line: `file: what happened (remedy)`.
 #[derive(Debug)]
@@ -15,11 +15,20 @@ pub struct Error(Box<Parts>);
 #[derive(Debug)]
 struct Parts {
     kind: ErrorKind,
-    path: PathBuf,
+    subject: Subject,
     place: Option<Place>,
     message: String,
     remedy: Option<String>,
     source: Option<std::io::Error>,
+}
+
+/// What an error is about.
+#[derive(Debug)]
+enum Subject {
+    /// A file or folder.
+    File(PathBuf),
+    /// What was asked for: a text that was to be read, or the name of a request.
+    Text(String),
 }
 
 /// What sort of error it is, for programs that react to it.
@@ -62,14 +71,17 @@ impl fmt::Display for Place {
 impl Error {
     /// An error about `path`. The message is lower case and has no full stop.
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
-        Error(Box::new(Parts {
-            kind,
-            path: path.as_ref().to_path_buf(),
-            place: None,
-            message: message.into(),
-            remedy: None,
-            source: None,
-        }))
+        Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
+    }
+
+    /// An error about a request that cannot be met: a text that says nothing (`9..3`), or what was
+    /// asked for (`gate`). The message is lower case and has no full stop.
+    pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
+        Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
+    }
+
+    fn about(kind: ErrorKind, subject: Subject, message: String) -> Self {
+        Error(Box::new(Parts { kind, subject, place: None, message, remedy: None, source: None }))
     }
 
     /// An input or output error about `path`; `doing` completes "cannot …" (`open the trace`).
@@ -98,9 +110,12 @@ impl Error {
         self.0.kind
     }
 
-    /// The file or folder that the error is about.
-    pub fn path(&self) -> &Path {
-        &self.0.path
+    /// The file or folder that the error is about; `None` where it is about a text or a request.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0.subject {
+            Subject::File(path) => Some(path),
+            Subject::Text(_) => None,
+        }
     }
 
     /// What happened: without file, place and remedy.
@@ -117,7 +132,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = &*self.0;
-        write!(f, "{}: ", parts.path.display())?;
+        match &parts.subject {
+            Subject::File(path) => write!(f, "{}: ", path.display())?,
+            Subject::Text(text) => write!(f, "{text}: ")?,
+        }
         if let Some(place) = parts.place {
             write!(f, "{place}: ")?;
         }
@@ -149,6 +167,13 @@ mod tests {
             "a.json: byte 17, event 2: expected a string (profile again)"
         );
         assert_eq!(error.kind(), ErrorKind::Malformed);
-        assert_eq!(error.path(), Path::new("a.json"));
+        assert_eq!(error.path(), Some(Path::new("a.json")));
+    }
+
+    #[test]
+    fn an_error_about_a_text_has_no_path() {
+        let error = Error::usage("9..3", "holds no step").remedy("write 3..9");
+        assert_eq!(error.to_string(), "9..3: holds no step (write 3..9)");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Usage, None));
     }
 }

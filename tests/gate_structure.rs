@@ -338,7 +338,8 @@ fn new_kernels_are_found_where_they_are_launched() {
 fn a_rule_that_speaks_of_nothing_is_inconclusive_and_names_what_is_near() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_rerun")) else { return };
     let rules =
-        Rules::parse("[[rule]]\nrule = \"new_op\"\npath = 'module(\"Blok_*\")'").expect("rules");
+        Rules::parse("[[rule]]\nrule = \"new_op\"\npath = 'module(\"Blok_*\")'", "rules.toml")
+            .expect("rules");
     let gate = Gate::check(&before, &after, &rules, Date::today());
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(gate.reasons[0].contains("Block_"), "{:?}", gate.reasons);
@@ -348,7 +349,7 @@ fn a_rule_that_speaks_of_nothing_is_inconclusive_and_names_what_is_near() {
 fn what_is_allowed_passes_until_its_day_is_over() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_extra_op")) else { return };
     let text = r#"allow = [{ rule = "new_op", path = 'module("Block_1")', reason = "RFC 12", until = "2027-01-31" }]"#;
-    let rules = Rules::parse(text).expect("rules");
+    let rules = Rules::parse(text, "rules.toml").expect("rules");
     let on = |day: &str| Gate::check(&before, &after, &rules, day.parse().expect("a day"));
     assert_eq!(on("2027-01-31").outcome, Outcome::Pass);
     let late = on("2027-02-01");

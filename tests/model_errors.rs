@@ -16,7 +16,7 @@ fn profile_error(text: &str) -> Error {
 /// The error's text, which is one line, starts with the file and ends with a remedy.
 fn shown(error: &Error) -> String {
     let text = error.to_string();
-    assert!(text.starts_with(&error.path().display().to_string()), "{text}");
+    assert!(text.starts_with(&error.path().expect("a file").display().to_string()), "{text}");
     assert!(text.ends_with(')') && !text.contains('\n'), "{text}");
     text
 }
@@ -160,5 +160,5 @@ fn there_is_no_number_of_forward_passes_below_one() {
     for text in ["0", "-1", "1.5", "", "many", "4294967296"] {
         assert!(text.parse::<ForwardPasses>().is_err(), "{text}");
     }
-    assert_eq!("4".parse(), ForwardPasses::new(4).ok_or(""));
+    assert_eq!("4".parse::<ForwardPasses>().ok(), ForwardPasses::new(4));
 }

@@ -11,8 +11,8 @@ const TEXT: &str = include_str!("fixtures/reader_every_kind/trace.json");
 
 /// All of the trace, or the error, as text.
 fn outcome(bytes: &[u8], block_size: usize) -> String {
-    let options = ReadOptions::default();
-    match Trace::from_reader_in_blocks("t", bytes, &options, block_size) {
+    let options = ReadOptions::default().block_bytes(block_size);
+    match Trace::from_reader("t", bytes, &options) {
         Ok(trace) => contents(&trace),
         Err(error) => error.to_string(),
     }

@@ -13,10 +13,15 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
         // Python makes a FileNotFoundError, a PermissionError, … of it.
         Some(code) => {
             let message = error.message().replace(&format!(" (os error {code})"), "");
-            PyOSError::new_err((code, message, error.path().to_string_lossy().into_owned()))
+            PyOSError::new_err((code, message, path(error)))
         }
         None => trace_error(py, error).unwrap_or_else(|error| error),
     }
+}
+
+/// The file that it is about; empty where it is about what was asked for.
+fn path(error: &Error) -> String {
+    error.path().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
 }
 
 /// The number that the system gave.
@@ -38,7 +43,7 @@ fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = py.import("tracetree._errors")?.getattr(class)?;
     let about = PyDict::new(py);
     about.set_item("kind", kind)?;
-    about.set_item("path", error.path().to_string_lossy())?;
+    about.set_item("path", path(error))?;
     about.set_item("offset", error.place().map(|place| place.offset))?;
     about.set_item("event", error.place().and_then(|place| place.event))?;
     Ok(PyErr::from_value(class.call((error.to_string(),), Some(&about))?))
@@ -46,5 +51,5 @@ fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// The exception for a request that cannot be met.
 pub(crate) fn usage(py: Python<'_>, what: impl AsRef<str>, message: String) -> PyErr {
-    raise(py, &Error::new(ErrorKind::Usage, what.as_ref(), message))
+    raise(py, &Error::usage(what.as_ref(), message))
 }

@@ -43,8 +43,7 @@ fn check(
 ) -> Result<(&'static str, String, String)> {
     let mut rules = rules.map_or_else(|| Ok(Rules::default()), Rules::read)?;
     if let Some(word) = inconclusive {
-        rules.inconclusive = Inconclusive::parse(word)
-            .map_err(|message| Error::new(ErrorKind::Usage, "inconclusive", message))?;
+        rules.inconclusive = word.parse()?;
     }
     let baseline = match baseline.as_slice() {
         [Input::File(path)] if path.extension().is_some_and(|end| end == BASELINE) => {

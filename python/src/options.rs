@@ -61,8 +61,8 @@ impl Options {
                 usage(py, name, format!("there is no such phase; known are {known}"))
             })
         });
-        let steps = steps
-            .map(|steps| steps.parse::<StepRange>().map_err(|message| usage(py, steps, message)));
+        let failed = |error: Error| raise(py, &error);
+        let steps = steps.map(|steps| steps.parse::<StepRange>().map_err(failed));
         Ok(Selection { phase: phase.transpose()?, steps: steps.transpose()? })
     }
 

@@ -22,7 +22,7 @@ pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally
 use cached::Cached;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
-pub use categories::{Categories, Category, CategoryId, CategorySource};
+pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{

@@ -5,12 +5,13 @@ use super::examples;
 use super::output::Console;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use tracetree::gate::{
     Date, Digest, Digester, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Rules,
     run_files,
 };
 use tracetree::report::one_line;
-use tracetree::{Error, ErrorKind, Result};
+use tracetree::{Error, Result};
 
 /// The file of rules that is read where none is named.
 const USUAL_RULES: &str = "tracetree.toml";
@@ -35,22 +36,23 @@ pub(super) struct GateArgs {
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// How the result is printed.
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = word::<GateFormat>)]
     format: GateFormat,
     /// Write the result into a file instead of to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Whether to `fail` (exit with 3) or `pass` where something cannot be told [default: what the
     /// rules say, else fail].
-    #[arg(long, value_name = "WHAT", value_parser = Inconclusive::parse)]
+    #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>)]
     inconclusive: Option<Inconclusive>,
     /// The day that permissions with an end are held against [default: today].
     #[arg(long, value_name = "DAY", hide = true)]
     today: Option<Date>,
 }
 
-fn format(text: &str) -> std::result::Result<GateFormat, String> {
-    text.parse()
+/// A word as an option takes it: `clap` tells itself which one is refused.
+fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
+    text.parse().map_err(|error: Error| error.message().to_owned())
 }
 
 pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
@@ -110,7 +112,7 @@ impl GateArgs {
     fn candidate(&self) -> Result<Vec<PathBuf>> {
         let given = if self.new.is_empty() { &self.runs } else { &self.new };
         if given.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "gate", "there is no run to check")
+            return Err(Error::usage("gate", "there is no run to check")
                 .remedy("name the new traces: tracetree gate --baseline base.ttb NEW…"));
         }
         run_files(given)

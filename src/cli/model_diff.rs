@@ -101,7 +101,7 @@ fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
             let comparison = scenario(args, model_trace, profile).compare()?;
             Ok(vec![Outcome::Compared(Box::new(comparison))])
         }
-        (None, _, _) => Err(Error::new(ErrorKind::Usage, "model-diff", "no input given")
+        (None, _, _) => Err(Error::usage("model-diff", "no input given")
             .remedy("name a model's trace and a kernel profile, or --scenarios")),
     }
 }

@@ -37,9 +37,7 @@ impl SideNameArgs {
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
             if name == side.label() {
                 let message = "the other trace is called that in the tables";
-                return Err(
-                    Error::new(ErrorKind::Usage, name, message).remedy("choose another name")
-                );
+                return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }
         if base == new && !base.is_empty() {

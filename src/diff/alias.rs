@@ -81,9 +81,10 @@ impl Aliases {
                 .remedy("write [[alias]] with pattern = '…' and name = '…'")
         })?;
         let rules = file.alias.into_iter().map(|entry| {
-            let pattern: Pattern = entry.pattern.get_ref().parse().map_err(|message| {
+            let pattern: Pattern = entry.pattern.get_ref().parse().map_err(|error: Error| {
                 let shown = entry.pattern.get_ref();
-                fail(entry.pattern.span().start, format!("`{shown}` is no pattern: {message}"))
+                let message = format!("`{shown}` is no pattern: {}", error.message());
+                fail(entry.pattern.span().start, message)
             })?;
             match pattern.unknown_group(entry.name.get_ref()) {
                 None => Ok(Alias { pattern, name: entry.name.into_inner() }),

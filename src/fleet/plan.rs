@@ -180,15 +180,13 @@ impl PlanOptions {
     }
 
     fn selection(&self, steps: &Option<String>) -> Result<Selection> {
-        let wrong = |what: &str, why: String| Error::new(ErrorKind::Usage, what, why);
         let phase = self.phase.as_deref().map(|text| {
+            let known = || Phase::ALL.map(Phase::label).join(", ");
             Phase::from_label(text).ok_or_else(|| {
-                wrong(text, "is no phase".to_owned())
-                    .remedy(format!("one of {}", Phase::ALL.map(Phase::label).join(", ")))
+                Error::usage(text, "is no phase").remedy(format!("one of {}", known()))
             })
         });
-        let steps = steps.as_deref();
-        let steps = steps.map(|text| StepRange::from_str(text).map_err(|why| wrong(text, why)));
+        let steps = steps.as_deref().map(StepRange::from_str);
         Ok(Selection { phase: phase.transpose()?, steps: steps.transpose()? })
     }
 }

@@ -61,7 +61,7 @@ impl Digester {
     /// Like [`Trace::open_with`] and [`Digester::add`]; if there is no file.
     pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Digest> {
         if files.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "", "there is no run of one side")
+            return Err(Error::usage("gate", "there is no run of one side")
                 .remedy("name at least one trace"));
         }
         for (file, options) in files.iter().zip(options) {

@@ -19,7 +19,7 @@ use super::kernel_type::KernelType;
 use super::quantity::Quantity;
 use super::scenario::ModelComparison;
 use crate::condition::{self, Condition, Relation};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// A condition under which a comparison fails.
 ///
@@ -114,8 +114,7 @@ impl FailOn {
 
     fn unknown_type(&self) -> Error {
         let message = "neither the model nor the profile has this kernel type";
-        Error::new(ErrorKind::Usage, &self.text, message)
-            .remedy("write the kernel type as the table does")
+        Error::usage(&self.text, message).remedy("write the kernel type as the table does")
     }
 }
 
@@ -169,7 +168,7 @@ fn bound_of(bound: &condition::Bound<'_>, text: &str) -> Result<Bound> {
 }
 
 fn malformed(text: &str, message: &str) -> Error {
-    Error::new(ErrorKind::Usage, text, message).remedy(
+    Error::usage(text, message).remedy(
         "write `error>20%`, `MatMulV2: error>10%`, `error>20% & share>1%` or `weighted_error>15%`; \
          also count_error, total_error, unmodeled, model_only",
     )

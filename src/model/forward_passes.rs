@@ -1,5 +1,6 @@
 //! How many forward passes a profile covers.
 
+use crate::error::{Error, Result};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -24,11 +25,14 @@ impl ForwardPasses {
 }
 
 impl FromStr for ForwardPasses {
-    type Err = &'static str;
+    type Err = Error;
 
-    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self> {
         let passes = text.trim().parse().ok().and_then(ForwardPasses::new);
-        passes.ok_or("the number of forward passes is a whole number from 1")
+        passes.ok_or_else(|| {
+            Error::usage(text, "is no number of forward passes")
+                .remedy("write a whole number from 1")
+        })
     }
 }
 

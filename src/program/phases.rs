@@ -13,7 +13,7 @@
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::phase::Phase;
-use crate::trace::Nanos;
+use crate::trace::{ByName, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 
 /// The phase of every call of one tree.
@@ -64,6 +64,8 @@ struct Evidence {
     annotated: Vec<Innermost>,
     /// Whether the call is a forward op, or a module around one, that led to a backward op.
     leads_to_backward: Vec<bool>,
+    /// Whether autograd made the call.
+    is_backward: Vec<bool>,
     is_training: bool,
 }
 
@@ -74,11 +76,12 @@ impl Evidence {
             use Phase::{TrainBackward, TrainOptimizer};
             matches!(annotation.meaning, Meaning::Training(TrainBackward | TrainOptimizer))
         };
+        let is_backward = backward_ops(tree);
         Evidence {
             annotated: Innermost::by_thread(&found, tree.trace().threads().len()),
             leads_to_backward: leads_to_backward(tree),
-            is_training: found.iter().any(says_training)
-                || tree.calls().any(|call| is_backward_op(tree, call)),
+            is_training: found.iter().any(says_training) || is_backward.contains(&true),
+            is_backward,
         }
     }
 
@@ -88,7 +91,7 @@ impl Evidence {
         };
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
-        let backward = is_backward_op(tree, call).then_some((start, Phase::TrainBackward));
+        let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
         // The order settles a tie: a backward op that starts with an annotation is inside it.
         let said = [above.said, annotated, backward].into_iter().flatten().max_by_key(|s| s.0);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
@@ -105,18 +108,26 @@ impl Evidence {
     }
 }
 
-/// Whether autograd made the call.
-fn is_backward_op(tree: &CallTree, call: CallId) -> bool {
-    let named = || {
-        let name = tree.name(call);
-        name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
+/// For each call, whether it is an op that autograd made: its name says so, or it is numbered like the
+/// forward op of another thread.
+fn backward_ops(tree: &CallTree) -> Vec<bool> {
+    let trace = tree.trace();
+    let mut names_autograd = ByName::new(trace);
+    let mut is_backward = |call: CallId| {
+        let event = tree.event(call)?;
+        let name = trace.name_id(event);
+        let named = names_autograd.get(name, || {
+            let name = trace.text(name);
+            name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
+        });
+        let numbered = || {
+            let sequence = trace.sequences().get(event);
+            sequence.is_some_and(|sequence| sequence.forward_thread != 0)
+        };
+        Some(named || numbered())
     };
-    let numbered = || {
-        tree.event(call)
-            .and_then(|event| tree.trace().sequences().get(event))
-            .is_some_and(|sequence| sequence.forward_thread != 0)
-    };
-    tree.kind(call) == CallKind::Op && (named() || numbered())
+    let is_op = |call| tree.kind(call) == CallKind::Op;
+    tree.calls().map(|call| is_op(call) && is_backward(call).unwrap_or(false)).collect()
 }
 
 fn leads_to_backward(tree: &CallTree) -> Vec<bool> {

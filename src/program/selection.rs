@@ -29,12 +29,13 @@ impl StepRange {
 }
 
 impl FromStr for StepRange {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         let number = |text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
-                format!("`{text}` is no position of a step: write 3, 3..8, 3..=8, 3.. or ..8")
+                Error::usage(text, "is no position of a step")
+                    .remedy("write 3, 3..8, 3..=8, 3.. or ..8")
             })
         };
         let Some((from, until)) = text.split_once("..") else {
@@ -48,7 +49,7 @@ impl FromStr for StepRange {
             None => Some(number(until)?),
         };
         match until.is_some_and(|until| until <= from) {
-            true => Err(format!("`{text}` holds no step: the first position is behind the last")),
+            true => Err(Error::usage(text, "holds no step: the first position is behind the last")),
             false => Ok(StepRange { from, until }),
         }
     }
@@ -156,15 +157,15 @@ mod tests {
 
     #[test]
     fn a_range_reads_as_it_is_written() {
-        let read = |text: &str| text.parse::<StepRange>();
-        assert_eq!(read("3"), Ok(StepRange { from: 3, until: Some(4) }));
-        assert_eq!(read("3..8"), Ok(StepRange { from: 3, until: Some(8) }));
-        assert_eq!(read("3..=8"), Ok(StepRange { from: 3, until: Some(9) }));
-        assert_eq!(read(".."), Ok(StepRange::default()));
+        let refused = |text: &str| text.parse::<StepRange>().is_err();
+        let read = |text: &str| text.parse::<StepRange>().expect("a range");
+        assert_eq!(read("3"), StepRange { from: 3, until: Some(4) });
+        assert_eq!(read("3..8"), StepRange { from: 3, until: Some(8) });
+        assert_eq!(read("3..=8"), StepRange { from: 3, until: Some(9) });
+        assert_eq!(read(".."), StepRange::default());
         for text in ["7", "3..8", "3.."] {
-            assert_eq!(read(text).map(|range| range.to_string()), Ok(text.to_owned()));
+            assert_eq!(read(text).to_string(), text);
         }
-        assert!(read("8..3").is_err());
-        assert!(read("three").is_err());
+        assert!(refused("8..3") && refused("three"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::csv::CsvTexts;
 use super::unfinished::Unfinished;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
@@ -66,7 +66,7 @@ impl FromStr for Emit {
         Emit::ALL.iter().copied().find(|emit| emit.label() == text).ok_or_else(|| {
             let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
             let message = format!("is no format of the report; known are {}", known.join(", "));
-            Error::new(ErrorKind::Usage, text, message)
+            Error::usage(text, message)
         })
     }
 }

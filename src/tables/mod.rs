@@ -30,7 +30,7 @@ mod verdicts;
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
 use crate::analysis::Analysis;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl FromStr for TableKind {
         TableKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let known = TableKind::ALL.map(TableKind::name).join(", ");
             let message = format!("`{name}` is no table");
-            Error::new(ErrorKind::Usage, name, message).remedy(format!("known are {known}"))
+            Error::usage(name, message).remedy(format!("known are {known}"))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Bytes → [`Trace`]: the events of one file that take part in a comparison, as columns.
 
+mod by_name;
 mod capture_files;
 mod captured;
 mod category;
@@ -17,6 +18,7 @@ mod texts;
 mod time;
 mod unpack;
 
+pub(crate) use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
 pub use captured::CapturedCall;
 pub(crate) use captured::{Graft, GraftedCall};
@@ -29,6 +31,7 @@ pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
+pub(crate) use reader::nanos;
 pub use reader::{ReadOptions, ReadProgress};
 pub use spans::busy_time;
 pub(crate) use spans::newly_busy;

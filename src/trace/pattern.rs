@@ -1,5 +1,6 @@
 //! A regular expression that names are held against.
 
+use crate::error::{Error, Result};
 use regex::Regex;
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use std::str::FromStr;
 /// let vendor: Pattern = "^aten::(miopen|cudnn)_(.*)$".parse()?;
 /// assert!(vendor.matches("aten::cudnn_convolution"));
 /// assert_eq!(vendor.replace("aten::cudnn_convolution", "aten::$2"), "aten::convolution");
-/// # Ok::<(), String>(())
+/// # Ok::<(), tracetree::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pattern(Regex);
@@ -64,14 +65,14 @@ fn groups(with: &str) -> Vec<&str> {
 }
 
 impl FromStr for Pattern {
-    type Err = String;
+    type Err = Error;
 
     /// Fails with one line that says what is wrong with the expression.
-    fn from_str(text: &str) -> Result<Pattern, String> {
+    fn from_str(text: &str) -> Result<Pattern> {
         Regex::new(text).map(Pattern).map_err(|error| {
             let drawn = error.to_string();
             let last = drawn.lines().last().unwrap_or_default();
-            last.strip_prefix("error: ").unwrap_or(last).to_owned()
+            Error::usage(text, last.strip_prefix("error: ").unwrap_or(last))
         })
     }
 }
@@ -82,8 +83,9 @@ mod tests {
 
     #[test]
     fn a_broken_expression_is_told_in_one_line() {
-        assert_eq!("a(b".parse::<Pattern>().expect_err("broken"), "unclosed group");
-        assert_eq!("a**[".parse::<Pattern>().expect_err("broken"), "unclosed character class");
+        let told = |text: &str| text.parse::<Pattern>().expect_err("broken").to_string();
+        assert_eq!(told("a(b"), "a(b: unclosed group");
+        assert_eq!(told("a**["), "a**[: unclosed character class");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
 
-use crate::trace::{Arguments, Category, EventId, Nanos, Notes, ThreadId, Trace};
+use crate::trace::{Arguments, ByName, Category, EventId, Nanos, Notes, ThreadId, Trace};
 use std::sync::{Arc, OnceLock};
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
@@ -393,13 +393,13 @@ impl CallTree {
 
     fn modules(&self) -> &[u32] {
         self.modules.get_or_init(|| {
-            let mut is_module: Vec<Option<bool>> = vec![None; self.trace.texts().len()];
+            let mut is_module = ByName::new(&self.trace);
             let mut modules: Vec<u32> = Vec::with_capacity(self.len());
             for call in self.calls() {
                 let mut frame = || {
                     let name = self.trace.name_id(self.event(call)?);
                     let say = || ModuleName::of(self.trace.text(name)).is_some();
-                    is_module[name.index()].get_or_insert_with(say).then_some(call.0)
+                    is_module.get(name, say).then_some(call.0)
                 };
                 let own = if self.kind(call) == CallKind::Frame { frame() } else { None };
                 let above = || self.parent(call).map(|above| modules[above.index()]);

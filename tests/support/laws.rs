@@ -37,7 +37,7 @@ pub fn hold_for_reading(bytes: &[u8]) {
 
 /// All of the trace, or the error, as text.
 fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
-    match Trace::from_reader_in_blocks("t", bytes, options, block_size) {
+    match Trace::from_reader("t", bytes, &options.clone().block_bytes(block_size)) {
         Ok(trace) => {
             let left_out: u64 = trace.left_out().iter().map(|(_, count)| count).sum();
             assert_eq!(trace.len() as u64 + left_out, trace.total_events());

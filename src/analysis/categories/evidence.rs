@@ -1,13 +1,13 @@
-//! The calls above each accounted event → its [`Category`], by the first evidence that decides.
+//! The calls above each accounted event → its [`EventCategory`], by the first evidence that decides.
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
 use super::same_kernels::SameKernels;
-use super::{Categories, Category, CategoryId, CategorySource};
+use super::{Categories, CategoryId, CategorySource, EventCategory};
 use crate::diff::TraceDiff;
 use crate::program::{Communication, Measure, Phase, Phases, Program, communication};
 use crate::side::{PerSide, Side};
-use crate::trace::{self, TextId};
+use crate::trace::{ByName, Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
@@ -21,11 +21,11 @@ const OPTIMIZER: &str = "optimizer";
 /// The category of every accounted event of both traces.
 #[derive(Debug, Clone)]
 pub(in crate::analysis) struct CategoryTable {
-    columns: PerSide<Vec<Category>>,
+    columns: PerSide<Vec<EventCategory>>,
 }
 
-pub(super) const NOTHING: Category =
-    Category { id: CategoryId::UNCLASSIFIED, source: CategorySource::Nothing };
+pub(super) const NOTHING: EventCategory =
+    EventCategory { id: CategoryId::UNCLASSIFIED, source: CategorySource::Nothing };
 
 impl CategoryTable {
     pub(in crate::analysis) fn new(
@@ -47,7 +47,7 @@ impl CategoryTable {
     }
 
     /// The category of the accounted event in a slot; unclassified for other calls, which have none.
-    pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> Category {
+    pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
         slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
 }
@@ -57,7 +57,7 @@ impl CategoryTable {
 pub(crate) struct TraceCategories<'c> {
     categories: &'c Categories,
     measure: Measure,
-    column: Vec<Category>,
+    column: Vec<EventCategory>,
 }
 
 impl<'c> TraceCategories<'c> {
@@ -75,18 +75,36 @@ impl<'c> TraceCategories<'c> {
         TraceCategories { categories, measure, column }
     }
 
+    /// The category of an accounted call; unclassified for others.
+    pub(crate) fn category(&self, tree: &CallTree, call: CallId) -> EventCategory {
+        let slot = self.measure.slot(tree, call);
+        slot.map_or(NOTHING, |slot| self.column[slot])
+    }
+
+    /// The name of a category.
+    pub(crate) fn label(&self, id: CategoryId) -> &'c str {
+        self.categories.name(id)
+    }
+
     /// Name of the category of an accounted call; `unclassified` for others.
     pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
-        let slot = self.measure.slot(tree, call);
-        self.categories.name(slot.map_or(NOTHING, |slot| self.column[slot]).id)
+        self.label(self.category(tree, call).id)
     }
 }
 
 /// The category of each accounted event of one tree, by slot.
-fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<Category> {
+fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCategory> {
     let (tree, phases) = (&**program.tree(), program.phases());
     let communication = program.communication();
-    let mut judge = Judge { tree, rules, phases, communication, known: FxHashMap::default() };
+    let mut judge = Judge {
+        tree,
+        rules,
+        phases,
+        communication,
+        known: FxHashMap::default(),
+        optimizer_frames: ByName::new(tree.trace()),
+        zeroing_ops: ByName::new(tree.trace()),
+    };
     let mut column = vec![NOTHING; measure.slots(tree)];
     for call in measure.calls(tree) {
         let slot = measure.slot(tree, call).expect("accounted calls have a slot");
@@ -102,13 +120,16 @@ struct Judge<'a> {
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
+    /// Which frames stand in an optimizer's file, and which ops write zeros.
+    optimizer_frames: ByName<bool>,
+    zeroing_ops: ByName<bool>,
 }
 
 /// Looks at one sort of evidence: a category, and what it was decided by.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
-    fn category(&mut self, call: CallId) -> Category {
+    fn category(&mut self, call: CallId) -> EventCategory {
         let evidence: [Look<Self>; 5] = [
             Self::by_event,
             Self::by_compiler,
@@ -118,7 +139,7 @@ impl Judge<'_> {
         ];
         let found = evidence.iter().find_map(|look| look(self, call));
         let found = self.by_optimizer(call, found).or(found);
-        found.map_or(NOTHING, |(category, source)| Category {
+        found.map_or(NOTHING, |(category, source)| EventCategory {
             id: CategoryId(category as u16),
             source,
         })
@@ -133,14 +154,14 @@ impl Judge<'_> {
             return Some((self.rules.named(COMMUNICATION)?, source));
         }
         let kind = match self.tree.trace().category(self.tree.event(call)?) {
-            trace::Category::Memcpy => self.rules.named("memcpy"),
-            trace::Category::Memset => self.rules.named("memset"),
-            trace::Category::Kernel => self.look_up(Role::Event, call),
-            trace::Category::CpuOp
-            | trace::Category::PythonFunction
-            | trace::Category::Runtime
-            | trace::Category::UserAnnotation
-            | trace::Category::GpuUserAnnotation => None,
+            Category::Memcpy => self.rules.named("memcpy"),
+            Category::Memset => self.rules.named("memset"),
+            Category::Kernel => self.look_up(Role::Event, call),
+            Category::CpuOp
+            | Category::PythonFunction
+            | Category::Runtime
+            | Category::UserAnnotation
+            | Category::GpuUserAnnotation => None,
         };
         kind.map(|category| (category, CategorySource::Event))
     }
@@ -204,7 +225,7 @@ impl Judge<'_> {
     /// Pointwise work, reductions and copies in an optimizer's step are the optimizer's: `_foreach_add_`
     /// there and the fused kernel of another version do the same.
     fn by_optimizer(
-        &self,
+        &mut self,
         call: CallId,
         found: Option<(usize, CategorySource)>,
     ) -> Option<(usize, CategorySource)> {
@@ -219,21 +240,15 @@ impl Judge<'_> {
         Some((self.rules.named(OPTIMIZER)?, CategorySource::Optimizer))
     }
 
-    fn is_in_optimizer(&self, call: CallId) -> bool {
-        let is_frame = |&above: &CallId| self.tree.kind(above) == CallKind::Frame;
-        self.phases.phase(call) == Phase::TrainOptimizer
-            || self
-                .tree
-                .ancestors(call)
-                .filter(is_frame)
-                .any(|frame| self.tree.name(frame).contains(OPTIMIZER_FRAME))
+    fn is_in_optimizer(&mut self, call: CallId) -> bool {
+        let is_known = self.phases.phase(call) == Phase::TrainOptimizer;
+        let frames = &mut self.optimizer_frames;
+        is_known || is_below(self.tree, call, CallKind::Frame, OPTIMIZER_FRAME, frames)
     }
 
     /// Whether a call is part of `zero_grad`, which the profiler counts to the optimizer.
-    fn clears_gradients(&self, call: CallId) -> bool {
-        let is_op = |&above: &CallId| self.tree.kind(above) == CallKind::Op;
-        let clears = |above: CallId| self.tree.name(above).contains("zero_");
-        self.tree.ancestors(call).filter(is_op).any(clears)
+    fn clears_gradients(&mut self, call: CallId) -> bool {
+        is_below(self.tree, call, CallKind::Op, "zero_", &mut self.zeroing_ops)
     }
 
     /// The category of a call's name, found once for each name.
@@ -243,4 +258,19 @@ impl Judge<'_> {
         let (tree, rules) = (self.tree, self.rules);
         *self.known.entry((role, name)).or_insert_with(|| names::find(rules, role, tree.name(call)))
     }
+}
+
+/// Whether a call of this kind above another has a name that holds the text.
+fn is_below(
+    tree: &CallTree,
+    call: CallId,
+    kind: CallKind,
+    text: &str,
+    known: &mut ByName<bool>,
+) -> bool {
+    let trace = tree.trace();
+    tree.ancestors(call).filter(|&above| tree.kind(above) == kind).any(|above| {
+        let name = trace.name_id(tree.event(above).expect("frames and ops are events"));
+        known.get(name, || trace.text(name).contains(text))
+    })
 }

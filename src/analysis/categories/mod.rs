@@ -82,7 +82,7 @@ impl CategorySource {
 
 /// The category of one event, and what it was decided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Category {
+pub struct EventCategory {
     /// The category.
     pub id: CategoryId,
     /// What it was decided by.
@@ -170,7 +170,7 @@ impl Categories {
 
 impl super::Analysis {
     /// What kind of work an accounted event is; unclassified for calls that are not accounted.
-    pub fn category(&self, side: Side, call: CallId) -> Category {
+    pub fn category(&self, side: Side, call: CallId) -> EventCategory {
         self.categories.of(side, self.slot(side, call))
     }
 

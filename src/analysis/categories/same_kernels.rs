@@ -12,7 +12,7 @@
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
-use super::{Category, CategoryId, CategorySource};
+use super::{CategoryId, CategorySource, EventCategory};
 use crate::program::Measure;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
@@ -25,7 +25,7 @@ pub(super) struct SameKernels<'t> {
 
 impl<'t> SameKernels<'t> {
     /// Notes what the ops of one trace tell of its kernels.
-    pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[Category]) {
+    pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         for (name, category) in kernels(tree, measure, column) {
             if category.source == CategorySource::Op {
                 let known = self.known.entry(name).or_insert(Some(category.id));
@@ -41,7 +41,7 @@ impl<'t> SameKernels<'t> {
         tree: &CallTree,
         measure: Measure,
         rules: &Rules,
-        column: &mut [Category],
+        column: &mut [EventCategory],
     ) {
         for call in measure.calls(tree).filter(|&call| tree.kind(call) == CallKind::Gpu) {
             let slot = measure.slot(tree, call).expect("accounted calls have a slot");
@@ -53,13 +53,13 @@ impl<'t> SameKernels<'t> {
                         .is_none_or(|category| rules.strength(category) == Strength::Specific)
             };
             if is_by_name(column[slot]) && column[slot].id != id && tells_work() {
-                column[slot] = Category { id, source: CategorySource::SameKernel };
+                column[slot] = EventCategory { id, source: CategorySource::SameKernel };
             }
         }
     }
 }
 
-fn is_by_name(category: Category) -> bool {
+fn is_by_name(category: EventCategory) -> bool {
     matches!(category.source, CategorySource::KernelName | CategorySource::Nothing)
 }
 
@@ -67,8 +67,8 @@ fn is_by_name(category: Category) -> bool {
 fn kernels<'t, 'a>(
     tree: &'t CallTree,
     measure: Measure,
-    column: &'a [Category],
-) -> impl Iterator<Item = (&'t str, Category)> + use<'t, 'a> {
+    column: &'a [EventCategory],
+) -> impl Iterator<Item = (&'t str, EventCategory)> + use<'t, 'a> {
     let on_gpu = move |call: &CallId| tree.kind(*call) == CallKind::Gpu;
     measure.calls(tree).filter(on_gpu).map(move |call| {
         let slot = measure.slot(tree, call).expect("accounted calls have a slot");

@@ -6,7 +6,7 @@ mod stacks;
 pub use same_kernels::{SameKernelRow, SameKernels};
 pub use stacks::PythonStack;
 
-use super::{Analysis, Category, CategoryId, Judgement, Row, Tally};
+use super::{Analysis, CategoryId, EventCategory, Judgement, Row, Tally};
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -37,7 +37,7 @@ pub struct KernelRow {
     /// Name of the events.
     pub kernel: String,
     /// The kind of work, and what it was decided by.
-    pub category: Category,
+    pub category: EventCategory,
     /// Name of the nearest op above; empty where there is none.
     pub op: String,
     /// The events.
@@ -66,7 +66,7 @@ impl Analysis {
 
     /// The events by name, kind of work and launching op, most time of both sides first.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
-        let mut groups: BTreeMap<(&str, &str, Category), Tally> = BTreeMap::new();
+        let mut groups: BTreeMap<(&str, &str, EventCategory), Tally> = BTreeMap::new();
         for (side, event) in self.accounted() {
             let tree = self.tree(side);
             let op = self.op_of(side, event).map_or("", |op| tree.name(op));

@@ -8,8 +8,8 @@
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
-use super::places::Site;
 use super::sampler::Sampler;
+use super::site::Site;
 use crate::analysis::Row;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};

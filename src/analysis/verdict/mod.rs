@@ -7,14 +7,17 @@ mod discovery;
 mod distributions;
 mod drafts;
 mod family;
+mod groups;
 mod judgement;
 mod moderation;
 mod places;
 mod sampler;
+mod site;
 mod trend;
 mod words;
 
 pub(crate) use distributions::two_tails;
 pub use family::{Family, Question};
 pub use judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
-pub use places::{Site, Verdicts};
+pub use places::Verdicts;
+pub use site::Site;

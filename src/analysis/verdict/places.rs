@@ -1,39 +1,13 @@
 //! [`Analysis`] → the places of the program, judged: its rows by op, arguments and module.
 
-use super::family::{Family, Question};
+use super::family::Family;
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::Sampler;
+use super::site::Site;
 use crate::analysis::Analysis;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
-
-/// One place of the program, judged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Site {
-    /// Name of its rows.
-    pub name: String,
-    /// The innermost `nn.Module` around it, or its class where there are no repeats; empty where
-    /// there is none.
-    pub module: PerSide<String>,
-    /// Positions of its rows; at least one.
-    pub rows: Vec<usize>,
-    /// Sum of their times; adds up to the account over all sites.
-    pub time: PerSide<Nanos>,
-    /// Whether both sides did the same.
-    pub work: Work,
-    /// What was judged.
-    pub question: Question,
-    /// The verdict and its evidence.
-    pub judgement: Judgement,
-}
-
-impl Site {
-    /// Position of its first row.
-    pub fn first_row(&self) -> usize {
-        self.rows[0]
-    }
-}
 
 /// The verdicts on a comparison.
 #[derive(Debug, Clone, PartialEq)]

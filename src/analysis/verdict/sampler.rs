@@ -2,8 +2,7 @@
 //! there are no steps to compare.
 
 use super::family::Question;
-use super::judgement::{Judgement, Repeats, Work};
-use super::places::Verdicts;
+use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
 use crate::program::Steps;
 use crate::side::{PerSide, Side};
@@ -95,29 +94,6 @@ fn difference_of_means(samples: &PerSide<Vec<f64>>) -> f64 {
 /// change of the work must not make a verdict of noise in the rest.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
-}
-
-impl Analysis {
-    /// Judges groups of accounted events: `group` tells the group, below `count`, of each accounted
-    /// call. The scale is that of the places, so that a group which is a place has its judgement.
-    pub fn judge_groups(
-        &self,
-        count: usize,
-        group: impl Fn(Side, CallId) -> usize,
-    ) -> Vec<Judgement> {
-        let sampler = Sampler::new(self);
-        let mut groups: Vec<PerSide<Vec<CallId>>> = vec![PerSide::default(); count];
-        for side in Side::BOTH {
-            for &call in self.accounted_calls(side) {
-                groups[group(side, call)][side].push(call);
-            }
-        }
-        let Verdicts { family, works, .. } = self.judged();
-        groups
-            .iter()
-            .map(|events| family.judge(&sampler.question(events, works), self.thresholds()))
-            .collect()
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! One change of the structure: what, where, and the rule that speaks of it.
 
+use crate::gate::digest::Range;
 use crate::program::{Progress, Query, Segment, Word};
 
 /// What a rule about the structure looks at.
@@ -183,6 +184,12 @@ pub struct Item {
     pub before: String,
     /// And what after.
     pub after: String,
+}
+
+impl Item {
+    pub(super) fn of(what: &str, before: Range, after: Range) -> Item {
+        Item { what: what.to_owned(), before: before.to_string(), after: after.to_string() }
+    }
 }
 
 /// What changed at one place, as one rule sees it.

@@ -16,8 +16,11 @@ mod bag;
 mod change;
 mod flat;
 mod fusion;
+mod gather;
 mod lists;
 mod modules;
+mod sums;
+mod tell;
 mod variants;
 mod walk;
 

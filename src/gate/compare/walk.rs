@@ -2,22 +2,14 @@
 
 use super::Structure;
 use super::bag::Bags;
-use super::change::{Change, Item, Place, Site, StructureRule};
-use super::fusion::{is_fused, is_split};
+use super::change::{Change, Item, StructureRule};
+use super::fusion::is_split;
 use super::lists::Lists;
+use super::sums::{ArgumentSums, Sums, argument_sums, sums};
 use super::variants::Exchanged;
-use crate::diff::plain_name;
 use crate::gate::digest::{Digest, Node, NodeKind, Range};
-use crate::program::Word;
-use crate::tree::CallKind;
 use indextree::NodeId;
 use std::collections::BTreeMap;
-
-/// Ops that read a value of the GPU: the host waits for it.
-const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
-
-/// The op around a region that was compiled: as many as there are, as often the compiler gave up.
-const REGION: &str = "Torch-Compiled Region";
 
 pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
     let bags = (Bags::of(before), Bags::of(after));
@@ -51,60 +43,33 @@ enum Told {
 
 /// Partner places that are still to be looked at.
 #[derive(Clone, Copy)]
-struct Pair {
-    one: NodeId,
-    two: NodeId,
+pub(super) struct Pair {
+    pub(super) one: NodeId,
+    pub(super) two: NodeId,
     arguments: Told,
 }
 
 /// Where changes of one rule are gathered: the order of places, then the rule.
 type Key = (usize, StructureRule);
 
-struct Walk<'d> {
-    before: &'d Digest,
-    after: &'d Digest,
-    bags: (&'d Bags<'d>, &'d Bags<'d>),
-    found: BTreeMap<Key, Change>,
-    variable: Vec<String>,
+pub(super) struct Walk<'d> {
+    pub(super) before: &'d Digest,
+    pub(super) after: &'d Digest,
+    pub(super) bags: (&'d Bags<'d>, &'d Bags<'d>),
+    pub(super) found: BTreeMap<Key, Change>,
+    pub(super) variable: Vec<String>,
     /// Where a clock of whole µs cannot tell which call is in which: what each op comes to in a step.
     coarse: Option<(Sums<'d>, Sums<'d>)>,
     coarse_arguments: Option<(ArgumentSums<'d>, ArgumentSums<'d>)>,
 }
 
-/// Calls of each op with each arguments in a step, wherever they stand.
-type ArgumentSums<'d> = BTreeMap<(&'d str, &'d str, &'d str), Range>;
-
-fn argument_sums(digest: &Digest) -> ArgumentSums<'_> {
-    let mut sums = ArgumentSums::new();
-    for (_, node) in digest.nodes().filter(|(_, node)| node.kind == NodeKind::Op) {
-        for variant in &node.variants {
-            let key = (node.name.as_str(), variant.dims.as_str(), variant.types.as_str());
-            let sum = sums.entry(key).or_default();
-            *sum = sum.plus(variant.calls);
-        }
-    }
-    sums
-}
-
-/// Calls of each op in a step, wherever they stand.
-type Sums<'d> = BTreeMap<&'d str, Range>;
-
-fn sums(digest: &Digest) -> Sums<'_> {
-    let mut sums = Sums::new();
-    for (_, node) in digest.nodes().filter(|(_, node)| node.kind == NodeKind::Op) {
-        let sum = sums.entry(node.name.as_str()).or_default();
-        *sum = sum.plus(node.calls);
-    }
-    sums
-}
-
 /// More or fewer calls of one sort at a place.
-struct Surplus<'d> {
-    kind: NodeKind,
-    name: &'d str,
-    before: Range,
-    after: Range,
-    nodes: Vec<NodeId>,
+pub(super) struct Surplus<'d> {
+    pub(super) kind: NodeKind,
+    pub(super) name: &'d str,
+    pub(super) before: Range,
+    pub(super) after: Range,
+    pub(super) nodes: Vec<NodeId>,
 }
 
 impl<'d> Walk<'d> {
@@ -207,7 +172,7 @@ impl<'d> Walk<'d> {
             (_, true) => StructureRule::GoneOp,
             (false, false) => return,
         };
-        let item = item(&format!("module {name}"), calls.0, calls.1);
+        let item = Item::of(&format!("module {name}"), calls.0, calls.1);
         self.add(pair, rule, (calls.0.usual, calls.1.usual), item, &[two], 0);
     }
 
@@ -283,331 +248,4 @@ impl<'d> Walk<'d> {
         }
         exchanged
     }
-
-    /// Kernels, copies and memsets that a place has more or fewer of.
-    fn tell_gpu(&mut self, pair: Pair, gone: &[Surplus<'d>], new: &[Surplus<'d>]) {
-        for copy in new.iter().filter(|surplus| surplus.kind == NodeKind::Copy) {
-            self.add_surplus(pair, StructureRule::NewCopy, copy);
-        }
-        let is_kernel = |surplus: &&Surplus<'d>| surplus.kind == NodeKind::Kernel;
-        let is_sent = |surplus: &&Surplus<'d>| {
-            surplus.nodes.iter().any(|&id| self.after.node(id).is_collective)
-        };
-        let sent: Vec<&Surplus<'d>> = new.iter().filter(is_kernel).filter(is_sent).collect();
-        let new: Vec<&Surplus<'d>> =
-            new.iter().filter(is_kernel).filter(|surplus| !is_sent(surplus)).collect();
-        for surplus in sent {
-            self.add_surplus(pair, StructureRule::Collectives, surplus);
-        }
-        let gone: Vec<&Surplus<'d>> = gone.iter().filter(is_kernel).collect();
-        let is_graph = self.after.node(pair.two).kind == NodeKind::GraphLaunch;
-        let more: u64 = new.iter().map(|s| s.after.usual - s.before.usual).sum();
-        let less: u64 = gone.iter().map(|s| s.before.usual - s.after.usual).sum();
-        let rule = match (more > less, gone.is_empty()) {
-            (false, false) if is_graph && less > more => StructureRule::GraphReplayLost,
-            (true, false) if !is_graph => StructureRule::LostFusion,
-            (true, _) => StructureRule::KernelsPerCall,
-            (false, _) => StructureRule::NewKernel,
-        };
-        if rule == StructureRule::GraphReplayLost {
-            gone.iter().for_each(|surplus| self.add_surplus(pair, rule, surplus));
-        }
-        if new.is_empty() {
-            return;
-        }
-        for surplus in new.into_iter().chain(gone) {
-            self.add_surplus(pair, rule, surplus);
-        }
-    }
-
-    /// Ops, waits and graph launches that a place has more or fewer of.
-    fn tell_calls(
-        &mut self,
-        pair: Pair,
-        gone: &[Surplus<'d>],
-        new: &[Surplus<'d>],
-        is_split: bool,
-    ) {
-        let is_op = |surplus: &&Surplus<'d>| surplus.kind == NodeKind::Op;
-        for wait in new.iter().filter(|surplus| surplus.kind == NodeKind::Wait) {
-            self.add_surplus(pair, StructureRule::NewSync, wait);
-        }
-        for launch in gone.iter().filter(|surplus| surplus.kind == NodeKind::GraphLaunch) {
-            self.add_surplus(pair, StructureRule::GraphReplayLost, launch);
-        }
-        let lost = gone.iter().filter(is_op).any(|surplus| is_fused(surplus.name));
-        let mut plain = Vec::new();
-        for surplus in new.iter().filter(is_op) {
-            let rules = self.rules_of(surplus);
-            for &rule in &rules {
-                self.add_surplus(pair, rule, surplus);
-            }
-            if rules.is_empty() {
-                plain.push(surplus);
-            }
-        }
-        let count = |list: &[&Surplus<'d>]| -> u64 {
-            list.iter().map(|s| s.after.usual.abs_diff(s.before.usual)).sum()
-        };
-        let gone: Vec<&Surplus<'d>> = gone.iter().filter(is_op).collect();
-        let is_lost = is_split || (lost && count(&plain) > count(&gone));
-        let rule = |otherwise| if is_lost { StructureRule::LostFusion } else { otherwise };
-        // What was split first: it tells most.
-        plain.sort_by_key(|surplus| {
-            let more = surplus.after.usual.saturating_sub(surplus.before.usual);
-            (surplus.before.usual == 0, is_backward(surplus.name), std::cmp::Reverse(more))
-        });
-        for surplus in plain {
-            self.add_surplus(pair, rule(StructureRule::NewOp), surplus);
-        }
-        for surplus in gone {
-            self.add_surplus(pair, rule(StructureRule::GoneOp), surplus);
-        }
-    }
-
-    /// What a new op is besides new work: the rules that speak of what is below it.
-    fn rules_of(&self, surplus: &Surplus<'d>) -> Vec<StructureRule> {
-        if surplus.name.starts_with(REGION) {
-            return vec![StructureRule::GraphBreaks];
-        }
-        let below = || surplus.nodes.iter().flat_map(|id| id.descendants(&self.after.tree));
-        let nodes = || below().map(|id| self.after.node(id));
-        let mut rules = Vec::new();
-        if nodes().any(|node| node.kind == NodeKind::Wait || READS.contains(&node.name.as_str())) {
-            rules.push(StructureRule::NewSync);
-        }
-        if nodes().any(|node| node.kind == NodeKind::Copy) {
-            rules.push(StructureRule::NewCopy);
-        }
-        if nodes().any(|node| node.is_collective) {
-            rules.push(StructureRule::Collectives);
-        }
-        rules
-    }
-
-    /// Modules that one side has alone.
-    fn tell_modules(&mut self, pair: Pair, lists: &Lists) {
-        for &id in &lists.new {
-            let node = self.after.node(id);
-            if node.calls.least == 0 {
-                continue;
-            }
-            let item = Item {
-                what: format!("module {}", node.name),
-                before: "none".to_owned(),
-                after: self.contents(self.after, id),
-            };
-            let launches = launches_below(self.after, id);
-            self.add(pair, StructureRule::NewOp, (0, node.calls.usual), item, &[id], launches);
-        }
-        for &id in &lists.gone {
-            let node = self.before.node(id);
-            if node.calls.least == 0 {
-                continue;
-            }
-            let item = Item {
-                what: format!("module {}", node.name),
-                before: self.contents(self.before, id),
-                after: "none".to_owned(),
-            };
-            let launches = -launches_below(self.before, id);
-            self.add(pair, StructureRule::GoneOp, (node.calls.usual, 0), item, &[], launches);
-        }
-    }
-
-    /// The outermost ops below a module, in words.
-    fn contents(&self, digest: &Digest, module: NodeId) -> String {
-        let mut ops: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut open = vec![module];
-        while let Some(id) = open.pop() {
-            for child in digest.children(id) {
-                let node = digest.node(child);
-                if node.kind == NodeKind::Module {
-                    open.push(child);
-                } else if node.kind == NodeKind::Op && !is_backward(&node.name) {
-                    *ops.entry(&node.name).or_default() += node.calls.usual;
-                }
-            }
-        }
-        let ops: Vec<String> = ops
-            .iter()
-            .map(
-                |(name, &count)| {
-                    if count == 1 { (*name).to_owned() } else { format!("{count} × {name}") }
-                },
-            )
-            .collect();
-        ops.join(", ")
-    }
-
-    fn add_surplus(&mut self, pair: Pair, rule: StructureRule, surplus: &Surplus<'d>) {
-        let item = item(surplus.name, surplus.before, surplus.after);
-        let is_new = surplus.after.usual > surplus.before.usual;
-        let digest = if is_new { self.after } else { self.before };
-        let each: i64 = surplus.nodes.iter().map(|&id| launches_below(digest, id)).sum();
-        let calls: u64 = surplus.nodes.iter().map(|&id| digest.node(id).calls.usual).sum();
-        let more = surplus.after.usual as i64 - surplus.before.usual as i64;
-        let launches = match (surplus.kind, calls) {
-            (NodeKind::Kernel | NodeKind::Copy | NodeKind::Memset, _) => more,
-            (_, 0) => 0,
-            (_, calls) => each * more / calls as i64,
-        };
-        let nodes = if is_new { surplus.nodes.as_slice() } else { &[] };
-        self.add(pair, rule, (surplus.before.usual, surplus.after.usual), item, nodes, launches);
-    }
-
-    /// Adds one thing to the change of a rule at a place.
-    fn add(
-        &mut self,
-        pair: Pair,
-        rule: StructureRule,
-        (before, after): (u64, u64),
-        item: Item,
-        nodes: &[NodeId],
-        launches: i64,
-    ) {
-        let site = nodes.iter().find_map(|&id| self.site(pair, id));
-        // Arguments go on from op to op: one change for all of a module.
-        let is_of_arguments =
-            matches!(rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
-        let at = if is_of_arguments { self.around(pair.two) } else { pair.two };
-        let category = nodes.first().map(|&id| self.after.node(id).category.clone());
-        let phase = nodes.first().map(|&id| self.after.node(id).phase.clone());
-        let key = (usize::from(at), rule);
-        let place = self.place(at, phase.unwrap_or_default());
-        let change = self.found.entry(key).or_insert_with(|| Change {
-            rule,
-            place,
-            items: Vec::new(),
-            before: 0,
-            after: 0,
-            site: None,
-            category: String::new(),
-            launches: 0,
-        });
-        change.before += before;
-        change.after += after;
-        change.launches += launches;
-        change.items.push(item);
-        if change.site.is_none() {
-            change.site = site;
-        }
-        if change.category.is_empty() {
-            change.category = category.unwrap_or_default();
-        }
-    }
-
-    /// The module around a place, or the whole step; of ops outside of modules the outermost one.
-    fn around(&self, id: NodeId) -> NodeId {
-        let is_module = |&id: &NodeId| self.after.node(id).kind == NodeKind::Module;
-        let outermost = self.after.path(id).first().copied();
-        let module = id.ancestors(&self.after.tree).find(is_module);
-        module.or(outermost).unwrap_or(id)
-    }
-
-    /// The Python function that calls a node more often than before.
-    fn site(&self, pair: Pair, id: NodeId) -> Option<Site> {
-        let outermost = |id: NodeId| {
-            let mut ops = id
-                .ancestors(&self.after.tree)
-                .filter(|&above| self.after.node(above).kind == NodeKind::Op);
-            let first = ops.next();
-            ops.last().or(first)
-        };
-        let mut sites: Vec<&(String, Range)> = match outermost(id) {
-            Some(op) => self.after.node(op).sites.iter().collect(),
-            // A module: of the first op below it that somebody calls.
-            None => {
-                let below = id.descendants(&self.after.tree);
-                below
-                    .map(|below| &self.after.node(below).sites)
-                    .find(|s| !s.is_empty())?
-                    .iter()
-                    .collect()
-            }
-        };
-        let known = |frame: &str| -> u64 {
-            let name = plain_name(CallKind::Frame, frame);
-            let same = |node: &&Node| {
-                node.kind == self.after.node(id).kind && node.name == self.after.node(id).name
-            };
-            self.before
-                .children(pair.one)
-                .map(|child| self.before.node(child))
-                .filter(same)
-                .flat_map(|node| &node.sites)
-                .filter(|(site, _)| plain_name(CallKind::Frame, site) == name)
-                .map(|(_, calls)| calls.usual)
-                .sum()
-        };
-        sites.sort_by_key(|(frame, calls)| {
-            std::cmp::Reverse(calls.usual.saturating_sub(known(frame)))
-        });
-        sites.first().and_then(|(frame, _)| Site::of(frame))
-    }
-
-    fn place(&self, id: NodeId, phase: String) -> Place {
-        let node = |id: NodeId| self.after.node(id);
-        let path = self.after.path(id);
-        let own = node(id).phase.clone();
-        Place {
-            path: path
-                .into_iter()
-                .filter_map(|id| Some((node(id).kind.word()?, node(id).name.clone())))
-                .collect(),
-            phase: if own.is_empty() { phase } else { own },
-        }
-    }
-
-    fn words(&self, place: NodeId, name: &str) -> String {
-        match self.place(place, String::new()).words().as_str() {
-            "step" => name.to_owned(),
-            place => format!("{place} / {name}"),
-        }
-    }
-
-    /// The changes, those that follow from others apart.
-    fn finish(self) -> Structure {
-        let mut structure = Structure { variable: self.variable, ..Structure::default() };
-        let changes: Vec<Change> = self.found.into_values().collect();
-        let is_cause =
-            |change: &Change| change.place.path.iter().any(|(word, _)| *word == Word::Module);
-        let has_cause = changes.iter().any(is_cause);
-        for change in changes {
-            let follows = has_cause && follows(&change);
-            if follows { structure.follow.push(change) } else { structure.changes.push(change) }
-        }
-        structure
-    }
-}
-
-/// Whether a change outside of modules is of parameters alone: of their gradients and their optimizer.
-fn follows(change: &Change) -> bool {
-    let is_of_rule = matches!(
-        change.rule,
-        StructureRule::NewOp
-            | StructureRule::GoneOp
-            | StructureRule::LostFusion
-            | StructureRule::ShapeChange
-            | StructureRule::DtypeChange
-    );
-    let path = || change.place.path.iter();
-    let is_gradient = |name: &str| name.contains("AccumulateGrad");
-    is_of_rule
-        && path().all(|(word, _)| *word != Word::Module)
-        && (change.place.phase == "train.optimizer"
-            || path().any(|(_, name)| is_gradient(name))
-            || change.items.iter().all(|item| is_gradient(&item.what)))
-}
-
-fn is_backward(name: &str) -> bool {
-    name.starts_with("autograd::engine") || name.contains("Backward")
-}
-
-fn launches_below(digest: &Digest, id: NodeId) -> i64 {
-    id.descendants(&digest.tree).map(|below| digest.node(below).launches.usual as i64).sum()
-}
-
-fn item(what: &str, before: Range, after: Range) -> Item {
-    Item { what: what.to_owned(), before: before.to_string(), after: after.to_string() }
 }

@@ -11,8 +11,11 @@
 //! runs: what varies among them is known as variable.
 
 mod builder;
+mod growth;
 mod node;
+mod run;
 mod sites;
+mod tallies;
 mod totals;
 
 pub use builder::Digester;
@@ -93,6 +96,11 @@ impl Digest {
     /// Steps of all runs.
     pub fn steps(&self) -> u64 {
         self.runs.iter().map(|run| run.steps).sum()
+    }
+
+    /// Launches in a step at and below a node.
+    pub(in crate::gate) fn launches_below(&self, id: NodeId) -> i64 {
+        id.descendants(&self.tree).map(|below| self.node(below).launches.usual as i64).sum()
     }
 
     /// Calls of each op in a step, wherever they stand.

@@ -1,6 +1,6 @@
 //! [`CallTree`] → for each call the user's Python function around it.
 
-use crate::trace::TextId;
+use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 
 /// The innermost frame around each call that is the user's: no module, nothing of torch, of an installed
@@ -13,15 +13,14 @@ const NONE: u32 = u32::MAX;
 
 impl Sites {
     pub(super) fn of(tree: &CallTree) -> Sites {
-        let mut known: Vec<Option<bool>> = vec![None; tree.trace().texts().len()];
+        let mut known = ByName::new(tree.trace());
         let mut of_calls = vec![NONE; tree.len()];
         for call in tree.calls() {
             let above = tree.parent(call).map_or(NONE, |above| of_calls[above.index()]);
             of_calls[call.index()] = match tree.event(call) {
                 Some(event) if tree.kind(call) == CallKind::Frame => {
                     let name: TextId = tree.trace().name_id(event);
-                    let is_users = *known[name.index()]
-                        .get_or_insert_with(|| is_users(tree.trace().text(name)));
+                    let is_users = known.get(name, || is_users(tree.trace().text(name)));
                     if is_users { call.index() as u32 } else { above }
                 }
                 Some(_) | None => above,

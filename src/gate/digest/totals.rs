@@ -2,10 +2,11 @@
 
 use super::node::Range;
 use crate::analysis::robust::median;
-use crate::analysis::{TraceCategories, group_figures};
+use crate::analysis::{CategoryId, TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
-use crate::trace::{Category, Nanos};
+use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The sums of each step of one run, by measure.
@@ -14,10 +15,24 @@ pub(super) struct StepTotals {
     steps: usize,
     /// In µs.
     times: BTreeMap<String, Vec<f64>>,
-    counts: BTreeMap<String, Vec<u64>>,
+    /// By [`Count`], then by step.
+    counts: [Vec<u64>; COUNTS.len()],
 }
 
-/// The counts that every run has, be they nothing, and of which a budget may speak.
+/// What is counted in each step.
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Launches,
+    Kernels,
+    GraphLaunches,
+    GraphKernels,
+    Waits,
+    Copies,
+    CopyBytes,
+    Collectives,
+}
+
+/// The counts that every run has, be they nothing, and of which a budget may speak: names of [`Count`].
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -51,14 +66,22 @@ impl StepTotals {
 
     fn add_counts(&mut self, program: &Program) {
         let tree: &CallTree = program.tree();
-        for name in COUNTS {
-            self.counts.insert(name.to_owned(), vec![0; self.steps]);
-        }
+        self.counts = std::array::from_fn(|_| vec![0; self.steps]);
+        let mut waits = ByName::new(tree.trace());
         for call in tree.calls() {
             let Some(step) = step_of(program, call) else { continue };
-            for (name, more) in counted(program, call) {
-                let counts = self.counts.get_mut(name).expect("a count that every run has");
-                counts[step] += more;
+            let mut add = |count: Count, more: u64| self.counts[count as usize][step] += more;
+            match tree.kind(call) {
+                CallKind::Runtime => {
+                    let event = tree.event(call).expect("a runtime call is an event");
+                    let name = tree.trace().name_id(event);
+                    add(Count::Launches, tree.is_gpu_path(call).into());
+                    add(Count::GraphLaunches, tree.is_graph_launch(call).into());
+                    let waiting = || is_synchronisation(tree.trace().text(name));
+                    add(Count::Waits, waits.get(name, waiting).into());
+                }
+                CallKind::Gpu => count_gpu_event(program, call, add),
+                CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => {}
             }
         }
     }
@@ -94,22 +117,26 @@ impl StepTotals {
         categories: &TraceCategories<'_>,
     ) {
         let tree: &CallTree = program.tree();
-        let mut groups: BTreeMap<(&str, &str), Vec<Nanos>> = BTreeMap::new();
+        let zeros = || vec![Nanos::ZERO; self.steps];
+        let mut by_category: FxHashMap<CategoryId, Vec<Nanos>> = FxHashMap::default();
+        let mut by_phase: BTreeMap<Phase, Vec<Nanos>> = BTreeMap::new();
         for call in measure.calls(tree) {
             let Some(step) = step_of(program, call) else { continue };
-            let mut add = |group| {
-                let sums = groups.entry(group).or_insert_with(|| vec![Nanos::ZERO; self.steps]);
-                sums[step] += measure.time(tree, call);
-            };
-            add(("category", categories.name(tree, call)));
+            let time = measure.time(tree, call);
+            let category = categories.category(tree, call).id;
+            by_category.entry(category).or_insert_with(zeros)[step] += time;
             let phase = program.phases().phase(call);
-            if phase != Phase::Unknown {
-                add(("phase", phase.label()));
-            }
+            by_phase.entry(phase).or_insert_with(zeros)[step] += time;
         }
-        for ((kind, name), sums) in groups {
+        by_phase.remove(&Phase::Unknown);
+        let categories = by_category
+            .into_iter()
+            .map(|(id, sums)| (format!("category:{}", categories.label(id)), sums));
+        let phases =
+            by_phase.into_iter().map(|(phase, sums)| (format!("phase:{}", phase.label()), sums));
+        for (measure, sums) in categories.chain(phases) {
             for (step, time) in sums.into_iter().enumerate() {
-                self.time(&format!("{kind}:{name}"), step, time);
+                self.time(&measure, step, time);
             }
         }
     }
@@ -124,32 +151,19 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
     }
 }
 
-/// What a call adds to the counts of its step.
-fn counted(program: &Program, call: CallId) -> Vec<(&'static str, u64)> {
+/// What a GPU event adds to the counts of its step.
+fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u64)) {
     let tree: &CallTree = program.tree();
-    match tree.kind(call) {
-        CallKind::Runtime => {
-            let launches = u64::from(tree.is_gpu_path(call));
-            let graph = u64::from(tree.is_graph_launch(call));
-            let waits = u64::from(is_synchronisation(tree.name(call)));
-            vec![("launches", launches), ("graph_launches", graph), ("waits", waits)]
-        }
-        CallKind::Gpu => {
-            let event = tree.event(call).expect("a GPU event");
-            if tree.trace().category(event) == Category::Memcpy {
-                let bytes = tree.trace().gpu_bytes().get(event).copied().unwrap_or(0);
-                return vec![("copies", 1), ("copy_bytes", bytes)];
-            }
-            let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
-            let collective = u64::from(program.communication().is(tree, call));
-            vec![
-                ("kernels", 1),
-                ("graph_kernels", u64::from(in_graph)),
-                ("collectives", collective),
-            ]
-        }
-        CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => Vec::new(),
+    let event = tree.event(call).expect("a GPU event");
+    if tree.trace().category(event) == Category::Memcpy {
+        add(Count::Copies, 1);
+        add(Count::CopyBytes, tree.trace().gpu_bytes().get(event).copied().unwrap_or(0));
+        return;
     }
+    let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
+    add(Count::Kernels, 1);
+    add(Count::GraphKernels, in_graph.into());
+    add(Count::Collectives, program.communication().is(tree, call).into());
 }
 
 /// What all runs of a side come to.
@@ -168,8 +182,8 @@ impl Totals {
             medians.resize(self.runs, 0.0);
             medians.push(median(steps));
         }
-        for (name, steps) in &run.counts {
-            let counts = self.counts.entry(name.clone()).or_default();
+        for (name, steps) in COUNTS.iter().zip(&run.counts) {
+            let counts = self.counts.entry((*name).to_owned()).or_default();
             counts.resize(before, 0);
             counts.extend(steps);
         }

@@ -8,7 +8,7 @@ pub use render::HistoryFormat;
 
 use super::digest::{Digest, NodeKind};
 use crate::analysis::robust::median;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ impl History {
     /// Like [`Digest::read_baseline`]; if there is none.
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, "history", "there is no baseline")
+            return Err(Error::usage("history", "there is no baseline")
                 .remedy("name baseline files, oldest first, or a folder with some"));
         }
         let read = |path: &PathBuf| Ok((name(path), Digest::read_baseline(path)?));

@@ -9,6 +9,7 @@ mod overview;
 mod text;
 
 use super::check::Gate;
+use crate::error::{Error, Result};
 use crate::program::nearest;
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -55,14 +56,15 @@ impl GateFormat {
 }
 
 impl FromStr for GateFormat {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<GateFormat, String> {
+    fn from_str(text: &str) -> Result<GateFormat> {
         let known: Vec<&str> = GateFormat::ALL.iter().map(|format| format.label()).collect();
         let found = GateFormat::ALL.iter().find(|format| format.label() == text);
         found.copied().ok_or_else(|| {
             let near = nearest(text, known.iter().copied()).unwrap_or_default();
-            format!("no such format; did you mean {near}? There are {}", known.join(", "))
+            Error::usage(text, format!("no such format; did you mean {near}?"))
+                .remedy(format!("there are {}", known.join(", ")))
         })
     }
 }

@@ -32,7 +32,7 @@ impl Budget {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
+    pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {
             return Err("a budget has one bound; write two budgets".to_owned());

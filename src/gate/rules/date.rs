@@ -1,5 +1,6 @@
 //! `2027-01-31` → a day that can be held against today.
 
+use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -56,10 +57,10 @@ fn length(year: i64, month: u8) -> u8 {
 }
 
 impl FromStr for Date {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Date, String> {
-        let refused = || format!("`{text}` is no day; write 2027-01-31");
+    fn from_str(text: &str) -> Result<Date> {
+        let refused = || Error::usage(text, "is no day").remedy("write 2027-01-31");
         let parts: Vec<&str> = text.trim().split('-').collect();
         let &[year, month, day] = parts.as_slice() else { return Err(refused()) };
         if (year.len(), month.len(), day.len()) != (4, 2, 2) {
@@ -91,7 +92,8 @@ mod tests {
         assert_eq!(day(11_016), "2000-02-29");
         assert_eq!(day(20_819), "2027-01-01");
         assert_eq!(day(20_818), "2026-12-31");
-        assert!("2027-01-31".parse::<Date>() > "2026-12-31".parse::<Date>());
+        let read = |text: &str| text.parse::<Date>().expect("a day");
+        assert!(read("2027-01-31") > read("2026-12-31"));
         for text in ["2027-02-29", "2027-13-01", "27-01-01", "tomorrow", "2027-1-31"] {
             assert!(text.parse::<Date>().is_err(), "{text}");
         }

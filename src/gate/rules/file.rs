@@ -2,13 +2,14 @@
 
 use super::budget::{phase, unknown};
 use super::{
-    Allow, Budget, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
+    Allow, Budget, Date, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::compare::StructureRule;
 use crate::program::Query;
 use serde::Deserialize;
 use std::path::Path;
+use std::str::FromStr;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,24 +67,28 @@ impl Rules {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Error::io(path, "read the rules", error))?;
-        Rules::parse(&text).map_err(|message| {
+        Rules::parse(&text, path)
+    }
+
+    /// The rules that a text holds; `path` names it in errors.
+    ///
+    /// # Errors
+    /// If it is no TOML, names what there is not, or contradicts itself.
+    pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
+        Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
                 .remedy("docs/gate.md tells what rules there are")
         })
     }
 
-    /// The rules that a text holds.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn parse(text: &str) -> std::result::Result<Rules, String> {
+    fn of_text(text: &str) -> Parsed<Rules> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
         let mut rules = Rules::default();
         if let Some(word) = &file.inconclusive {
             rules.inconclusive = inconclusive(word)?;
         }
         if let Some(share) = &file.lost_launches {
-            rules.lost_launches = match share.parse()? {
+            rules.lost_launches = match share.parse::<Limit>().map_err(|error| error.to_string())? {
                 Limit::Percent(percent) => percent / 100.0,
                 Limit::Micros(_) | Limit::Count(_) => {
                     return Err(format!("lost_launches: `{share}` is no share; write 5%"));
@@ -153,7 +158,13 @@ impl Rules {
         if matches!(limit, Limit::Count(_)) {
             return Err("`limit` has a unit; write 5%, 200us, 1.5ms or 2s".into());
         }
-        let least_us = match table.least.as_deref().map(str::parse::<Limit>).transpose()? {
+        let least_us = match table
+            .least
+            .as_deref()
+            .map(str::parse::<Limit>)
+            .transpose()
+            .map_err(|error| error.to_string())?
+        {
             Some(Limit::Micros(micros)) => micros,
             Some(Limit::Percent(_) | Limit::Count(_)) => {
                 return Err("`least` is a time; write least = \"50us\"".into());
@@ -172,13 +183,12 @@ impl Rules {
     }
 }
 
-impl Inconclusive {
+impl FromStr for Inconclusive {
+    type Err = Error;
+
     /// What `fail` and `pass` stand for.
-    ///
-    /// # Errors
-    /// For any other word.
-    pub fn parse(word: &str) -> std::result::Result<Inconclusive, String> {
-        inconclusive(word)
+    fn from_str(word: &str) -> Result<Inconclusive> {
+        inconclusive(word).map_err(|message| Error::usage(word, message))
     }
 }
 
@@ -203,13 +213,16 @@ fn severity(word: &str) -> Parsed<Severity> {
 fn number(number: &Number) -> Parsed<Limit> {
     match number {
         Number::Whole(count) => Ok(Limit::Count(f64::from(*count))),
-        Number::Text(text) => text.parse(),
+        Number::Text(text) => text.parse::<Limit>().map_err(|error| error.to_string()),
     }
 }
 
 fn query(text: &Option<String>) -> Parsed<Option<Query>> {
-    let parse = |text: &String| text.parse::<Query>().map_err(|error| error.to_string());
-    text.as_ref().map(parse).transpose()
+    text.as_deref().map(str::parse::<Query>).transpose().map_err(|error| error.to_string())
+}
+
+fn day(text: &Option<String>) -> Parsed<Option<Date>> {
+    text.as_deref().map(str::parse::<Date>).transpose().map_err(|error| error.to_string())
 }
 
 fn scope(table: &RuleTable) -> Parsed<Scope> {
@@ -233,7 +246,7 @@ fn allow(table: &AllowTable) -> Parsed<Allow> {
         rule: table.rule.clone(),
         path: query(&table.path)?,
         reason: table.reason.clone(),
-        until: table.until.as_deref().map(str::parse).transpose()?,
+        until: day(&table.until)?,
     })
 }
 
@@ -243,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_file_has_rules_budgets_and_what_is_allowed() {
-        let rules = Rules::parse(
+        let rules = Rules::of_text(
             r#"
             inconclusive = "pass"
             budgets = ['gpu_time{phase="decode"} < 12 ms']
@@ -291,7 +304,7 @@ mod tests {
             ("budgets = [\"gpu_tim < 3ms\"]", "did you mean `gpu_time`?"),
             ("rule = 3", "invalid type"),
         ] {
-            let error = Rules::parse(text).expect_err(text);
+            let error = Rules::of_text(text).expect_err(text);
             assert!(error.contains(reason), "{text}: {error}");
         }
     }

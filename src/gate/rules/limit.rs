@@ -1,5 +1,6 @@
 //! `5%`, `200us`, `1.5 ms`, `3` → how much more there may be.
 
+use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,9 +20,9 @@ pub(super) const UNITS: [(&str, f64); 5] =
     [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
 
 impl FromStr for Limit {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Limit, String> {
+    fn from_str(text: &str) -> Result<Limit> {
         let text = text.trim();
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         Limit::of(&text[..end], text[end..].trim())
@@ -33,10 +34,11 @@ impl Limit {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn of(number: &str, unit: &str) -> Result<Limit, String> {
+    pub fn of(number: &str, unit: &str) -> Result<Limit> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value = value.ok_or_else(|| {
-            format!("`{number}{unit}` is no limit; write 5%, 200us, 1.5ms, 2s or a number")
+            Error::usage(format!("{number}{unit}"), "is no limit")
+                .remedy("write 5%, 200us, 1.5ms, 2s or a number")
         })?;
         match unit {
             "" => Ok(Limit::Count(value)),
@@ -44,9 +46,8 @@ impl Limit {
             unit => {
                 let micros = UNITS.iter().find(|(known, _)| *known == unit);
                 let micros = micros.ok_or_else(|| {
-                    format!(
-                        "unknown unit `{unit}`; known are %, ns, us, ms, s, and none for counts"
-                    )
+                    Error::usage(format!("{number}{unit}"), format!("unknown unit `{unit}`"))
+                        .remedy("known are %, ns, us, ms, s, and none for counts")
                 })?;
                 Ok(Limit::Micros(value * micros.1))
             }
@@ -79,10 +80,11 @@ mod tests {
 
     #[test]
     fn a_limit_is_a_share_a_time_or_a_count() {
-        assert_eq!("5%".parse(), Ok(Limit::Percent(5.0)));
-        assert_eq!("1.5 ms".parse(), Ok(Limit::Micros(1500.0)));
-        assert_eq!("2s".parse(), Ok(Limit::Micros(2e6)));
-        assert_eq!("3".parse(), Ok(Limit::Count(3.0)));
+        let read = |text: &str| text.parse::<Limit>().expect("a limit");
+        assert_eq!(read("5%"), Limit::Percent(5.0));
+        assert_eq!(read("1.5 ms"), Limit::Micros(1500.0));
+        assert_eq!(read("2s"), Limit::Micros(2e6));
+        assert_eq!(read("3"), Limit::Count(3.0));
         for text in ["", "%", "-5%", "nan%", "5 parsecs", "1e400us"] {
             assert!(text.parse::<Limit>().is_err(), "{text}");
         }

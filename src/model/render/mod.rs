@@ -7,10 +7,10 @@ mod markdown;
 mod table;
 mod text;
 
+use super::scenario::Outcome;
+use crate::error::{Error, Result};
 use std::path::Path;
 use std::str::FromStr;
-
-use super::scenario::Outcome;
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +40,15 @@ impl Format {
 }
 
 impl FromStr for Format {
-    type Err = &'static str;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self> {
         match text {
             "text" => Ok(Format::Text),
             "json" => Ok(Format::Json),
             "csv" => Ok(Format::Csv),
             "md" => Ok(Format::Markdown),
-            _ => Err("the format is text, json, csv or md"),
+            _ => Err(Error::usage(text, "is no format").remedy("write text, json, csv or md")),
         }
     }
 }

@@ -14,21 +14,12 @@
 //! ```
 //! Anchors tell where a layer begins, and so go first, unless there are runs of unlike layers.
 
-use super::runs;
+use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Fewer repetitions are no evidence of layers.
-pub(super) const FEWEST_LAYERS: usize = 3;
-
-/// Fewer kernels are no layer: a copy or an add that repeats is none.
-pub(super) const FEWEST_KERNELS: usize = 4;
-
 /// The anchors must make up at least one in this many kernels of the layers.
 const ANCHOR_SHARE: usize = 2;
-
-/// The layers of a sequence, as ranges of positions.
-pub(super) type Part = Vec<Range<usize>>;
 
 /// Two runs are of two kinds of layers where at most this share of their kernels, in quarters, is in
 /// both: an odd layer in the middle makes two runs of one kind.

@@ -9,9 +9,17 @@
 //! ```
 //! The run that covers most is taken first, then what stands before and behind it is searched.
 
-use super::periods::{FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+
+/// Fewer repetitions are no evidence of layers.
+pub(super) const FEWEST_LAYERS: usize = 3;
+
+/// Fewer kernels are no layer: a copy or an add that repeats is none.
+pub(super) const FEWEST_KERNELS: usize = 4;
+
+/// The layers of a sequence, as ranges of positions.
+pub(super) type Part = Vec<Range<usize>>;
 
 /// Distances that are tried for one part of the sequence.
 const DISTANCES: usize = 24;

@@ -1,7 +1,7 @@
 //! Text → [`Query`], or what is wrong with it and the nearest word that is known.
 
 use super::{Glob, Part, Query, Word, nearest};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use std::str::FromStr;
 
 /// How a query is written, for errors.
@@ -64,7 +64,7 @@ fn word(text: &str, whole: &str) -> Result<Word> {
 }
 
 fn malformed(text: &str, message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, text, message).remedy(EXAMPLE)
+    Error::usage(text, message).remedy(EXAMPLE)
 }
 
 #[cfg(test)]

@@ -40,13 +40,13 @@ mod source;
 mod strings;
 mod threads;
 
+pub(crate) use numbers::nanos;
 pub use options::{ReadOptions, ReadProgress};
 
 use super::columns::Trace;
 use super::header::Header;
 use crate::error::Result;
 use crate::storage;
-use block::BLOCK;
 use source::Source;
 use std::io::Read;
 use std::path::Path;
@@ -89,22 +89,7 @@ impl Trace {
     /// # Errors
     /// Like [`Trace::open_with`].
     pub fn from_reader(name: &str, source: impl Read, options: &ReadOptions) -> Result<Trace> {
-        Trace::from_reader_in_blocks(name, source, options, BLOCK)
-    }
-
-    /// Like [`Trace::from_reader`], with `block_size` bytes of text at once. The trace does not
-    /// depend on it; tests show that.
-    ///
-    /// # Errors
-    /// Like [`Trace::open_with`].
-    #[doc(hidden)]
-    pub fn from_reader_in_blocks(
-        name: &str,
-        source: impl Read,
-        options: &ReadOptions,
-        block_size: usize,
-    ) -> Result<Trace> {
-        reading::read(Source::new(name, source, options)?, options, block_size)
+        reading::read(Source::new(name, source, options)?, options)
     }
 
     /// Reads only what the file at `path` says about itself before its events: in most traces

@@ -12,7 +12,7 @@ const NANO_DIGITS: i64 = 3;
 ///
 /// Digits beyond the third place round half away from zero, exponents are followed, and what does
 /// not fit saturates. `None` where the text is no number (`NaN`, `inf`, `N/A`).
-pub(super) fn nanos(text: &[u8]) -> Option<Nanos> {
+pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 

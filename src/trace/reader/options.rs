@@ -24,6 +24,9 @@ pub struct ReadOptions {
     pub progress: Option<ReadProgress>,
     /// Ends the reading where it is requested.
     pub cancel: Cancel,
+    /// Bytes of text that are held at once. The trace does not depend on it: smaller blocks are slower,
+    /// and no smaller than the longest event.
+    pub block_bytes: Option<usize>,
 }
 
 /// Is called with the bytes of the file that were read so far, packed as they are.
@@ -58,6 +61,13 @@ impl ReadOptions {
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
+        self
+    }
+
+    /// Holds so many bytes of text at once.
+    #[must_use]
+    pub fn block_bytes(mut self, bytes: usize) -> Self {
+        self.block_bytes = Some(bytes);
         self
     }
 

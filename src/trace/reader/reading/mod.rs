@@ -28,12 +28,12 @@ struct Reading<'a> {
     gave_up: bool,
 }
 
-/// Reads all of `source`, `block_size` bytes at once.
+/// Reads all of `source`, a block at once.
 ///
 /// # Errors
 /// If reading fails, the text is no trace or passes a bound, or is damaged under `--strict`.
-pub(super) fn read(source: Source<'_>, options: &ReadOptions, block_size: usize) -> Result<Trace> {
-    let mut reading = Reading::start(source, options, block_size)?;
+pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
+    let mut reading = Reading::start(source, options)?;
     while reading.step()? {}
     reading.finish()
 }
@@ -43,15 +43,16 @@ pub(super) fn read(source: Source<'_>, options: &ReadOptions, block_size: usize)
 /// # Errors
 /// Like [`read`].
 pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<Header> {
-    let mut reading = Reading::start(source, options, BLOCK)?;
+    let mut reading = Reading::start(source, options)?;
     while !reading.document.has_trace_events() && reading.step()? {}
     Ok(std::mem::take(reading.document.builder.header_mut()))
 }
 
 impl<'a> Reading<'a> {
     /// Reads the first block and checks that it looks like JSON.
-    fn start(source: Source<'a>, options: &ReadOptions, block_size: usize) -> Result<Self> {
-        let (block, document) = (Block::new(block_size), Document::new(options));
+    fn start(source: Source<'a>, options: &ReadOptions) -> Result<Self> {
+        let block = Block::new(options.block_bytes.unwrap_or(BLOCK));
+        let document = Document::new(options);
         let strict = options.strict;
         let mut reading = Reading { source, block, document, strict, gave_up: false };
         while reading.block.content().trim_ascii().is_empty()
