@@ -84,7 +84,24 @@ fn kind(error: &StoreError) -> io::ErrorKind {
         }
         _ => None,
     };
-    chain(error).find_map(|error| of(error.downcast_ref()?)).unwrap_or(io::ErrorKind::Other)
+    let known = chain(error).find_map(|error| of(error.downcast_ref()?));
+    known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
+}
+
+/// The kind by the status of the answer: the answers to listings and uploads of parts say no more.
+fn by_status(text: &str) -> Option<io::ErrorKind> {
+    let (_, rest) = text.split_once("status code: ")?;
+    match rest.get(..3)? {
+        "404" => Some(io::ErrorKind::NotFound),
+        "401" | "403" => Some(io::ErrorKind::PermissionDenied),
+        "412" => Some(io::ErrorKind::StaleNetworkFileHandle),
+        _ => None,
+    }
+}
+
+/// What the innermost error says.
+fn innermost(error: &StoreError) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 fn is_unauthenticated(error: &StoreError) -> bool {
@@ -100,7 +117,7 @@ fn chain<'e>(error: &'e StoreError) -> impl Iterator<Item = &'e (dyn StdError + 
 
 /// The code in the document that a store answers with: `NoSuchBucket`, `AccessDenied`.
 fn code(error: &StoreError) -> Option<String> {
-    let text = chain(error).last()?.to_string();
+    let text = innermost(error);
     let (_, rest) = text.split_once("<Code>")?;
     let (code, _) = rest.split_once("</Code>")?;
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(LONGEST).collect())
@@ -108,7 +125,7 @@ fn code(error: &StoreError) -> Option<String> {
 
 /// The innermost reason, in one line.
 pub(super) fn reason(error: &StoreError) -> String {
-    let text = chain(error).last().map(ToString::to_string).unwrap_or_default();
+    let text = innermost(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -146,6 +163,17 @@ mod tests {
         let changed = StoreError::Precondition { path: "k".to_owned(), source: "412".into() };
         let retried = StoreError::Generic { store: "S3", source: Box::new(changed) };
         assert_eq!(system(&retried).kind(), io::ErrorKind::StaleNetworkFileHandle);
+    }
+
+    #[test]
+    fn an_answer_without_kind_has_that_of_its_status() {
+        let kind_of = |status: &str| {
+            let text = format!("Server returned non-2xx status code: {status}: <Code>X</Code>");
+            kind(&StoreError::Generic { store: "S3", source: text.into() })
+        };
+        assert_eq!(kind_of("404 Not Found"), io::ErrorKind::NotFound);
+        assert_eq!(kind_of("403 Forbidden"), io::ErrorKind::PermissionDenied);
+        assert_eq!(kind_of("500 Internal Server Error"), io::ErrorKind::Other);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An object → its bytes as they come: a few ranges are on their way while one is read, and no more.
 //!
 //! ```text
-//! 64 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      the next ones are asked for when the second is
+//! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      the next ones are asked for when the second is
 //! ```
 //! The first answer tells the size and the ETag, and each further range is asked for under that ETag: an
 //! object that is written meanwhile is an error, and never half of one and half of the other. A web server
@@ -20,8 +20,8 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the head of a trace fits in.
-const FIRST: u64 = 64 * 1024;
+/// What the head of a trace fits in: the reader takes so much text at once, of a packed file more.
+const FIRST: u64 = 256 * 1024;
 /// Large enough that waiting for an answer (some 50 ms) costs little.
 const RANGE: u64 = 8 * 1024 * 1024;
 /// Ranges on their way.
