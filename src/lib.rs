@@ -79,6 +79,7 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
+//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever a path of a trace, fleet or report stands; not in `cli` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | a gate as JUnit |
 //! | `model` | the module `model` |

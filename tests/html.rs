@@ -1,4 +1,4 @@
-//! `report.html`: what its text holds, and, in a real Chromium, what it shows and does.
+//! `report.html` and `fleet.html`: what their text holds, and, in a real Chromium, what they show and do.
 
 mod support;
 
@@ -7,8 +7,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use support::ranks::Ranks;
 use support::reports::{hostile_pair, model_pair, write};
 use support::trace_builder::{Op, TraceBuilder};
+use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
 use tracetree::program::Query;
 use tracetree::report::Emit;
 use tracetree::trace::{ReadOptions, Trace};
@@ -127,6 +129,35 @@ fn write_browser_reports(folder: &Path) {
     let pair = PerSide::new(example("resnet.rocm"), example("resnet.cuda"));
     write(&pair, &folder.join("example"), &emits).expect("a report");
     write_answers(&pair, &folder.join("example/answers.json"));
+    write_fleets(folder);
+}
+
+/// A fleet with its plants, and one whose names are not those of ranks.
+fn write_fleets(folder: &Path) {
+    let traces = tempfile::tempdir().expect("a temporary folder");
+    Ranks(16).write(traces.path()).expect("traces");
+    write_fleet(traces.path(), &folder.join("fleet"));
+    let odd = tempfile::tempdir().expect("a temporary folder");
+    for (place, is_after) in [("before", false), ("after", true)] {
+        fs::create_dir(odd.path().join(place)).expect("a folder");
+        for name in ["<img src=x onerror=hacked=1>", "100% ä?#\"'"] {
+            let trace = Ranks(16).trace(0, is_after);
+            let nameless = trace.replace("\"rank\"", "\"none\"");
+            let file = odd.path().join(place).join(format!("{name}.json"));
+            fs::write(file, nameless).expect("a trace");
+        }
+    }
+    write_fleet(odd.path(), &folder.join("odd-fleet"));
+}
+
+fn write_fleet(traces: &Path, folder: &Path) {
+    let (before, after) = (traces.join("before"), traces.join("after"));
+    let plan = Plan::make(&before, &after, PlanOptions::default()).expect("a plan");
+    let mapping = Mapping::new(&plan, folder).expect("options");
+    let lost = map_all(&plan, &mapping, |_| ()).expect("shards");
+    let fleet = Fleet::reduce(&plan, folder, &lost).expect("a fleet");
+    let files = FleetFiles { has_reports: true, ..FleetFiles::default() };
+    fleet.write(folder, &files).expect("a page");
 }
 
 /// Path queries, and the uids that each names in both traces: what the page's own reading of the grammar

@@ -7,11 +7,13 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use tracetree::Input;
 
-/// A trace: read before, bytes with the name that stands for them in messages, or a file.
+/// A trace: read before, bytes with the name that stands for them in messages, the same with what gives
+/// further bytes when it is called, or a file.
 #[derive(FromPyObject)]
 pub(crate) enum Source<'py> {
     Trace(Bound<'py, Trace>),
     Bytes(String, PyBackedBytes),
+    Pieces(String, PyBackedBytes, Py<PyAny>),
     File(PathBuf),
 }
 
@@ -21,6 +23,9 @@ impl Source<'_> {
         match self {
             Source::Trace(trace) => Input::from(trace.get().trace().clone()),
             Source::Bytes(name, bytes) => Input::Reader(name, Box::new(Bytes { bytes, at: 0 })),
+            Source::Pieces(name, bytes, next) => {
+                Input::Reader(name, Box::new(Pieces { current: Bytes { bytes, at: 0 }, next }))
+            }
             Source::File(path) => Input::File(path),
         }
     }
@@ -38,4 +43,27 @@ impl Read for Bytes {
         self.at += count;
         Ok(count)
     }
+}
+
+/// Reads a file object of Python, a piece at a time, while whoever waits has let the interpreter go.
+struct Pieces {
+    current: Bytes,
+    next: Py<PyAny>,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.current.read(out)?;
+        if count > 0 || self.current.bytes.is_empty() {
+            return Ok(count);
+        }
+        let next = Python::attach(|py| self.next.call0(py)?.extract(py));
+        self.current = Bytes { bytes: next.map_err(failed)?, at: 0 };
+        self.current.read(out)
+    }
+}
+
+/// An error of the file object, which the user knows.
+fn failed(error: PyErr) -> io::Error {
+    io::Error::other(error.to_string())
 }

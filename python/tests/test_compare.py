@@ -48,6 +48,35 @@ def test_a_trace_may_be_a_path_bytes_a_file_or_a_dict(
         assert same(tracetree.diff(text, candidate), d)
 
 
+class Remote(io.RawIOBase):
+    """A file somewhere else, which is read piece by piece; it may fail on the way."""
+
+    def __init__(self, content: bytes, fails_at: int | None = None) -> None:
+        self.content, self.fails_at, self.at, self.largest = content, fails_at, 0, 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size > 0, "all of it was asked for at once"
+        self.largest = max(self.largest, size)
+        if self.fails_at is not None and self.at + size > self.fails_at:
+            raise ConnectionError("the bucket is gone")
+        self.at, piece = self.at + size, self.content[self.at : self.at + size]
+        return piece
+
+
+def test_a_file_object_is_read_piece_by_piece(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
+    # Spaces behind the trace make it large, and mean nothing.
+    baseline, candidate = (Remote(gzip.decompress(path.read_bytes()) + b" " * (40 << 20)) for path in pair)
+    assert same(tracetree.diff(baseline, candidate), d)
+    for file in (baseline, candidate):
+        assert file.at >= len(file.content) and file.largest <= 1 << 20
+
+
+def test_a_file_object_that_fails_on_the_way_is_an_error(pair: tuple[Path, Path]) -> None:
+    file = Remote(gzip.decompress(pair[0].read_bytes()) + b" " * (40 << 20), fails_at=30 << 20)
+    with pytest.raises(tracetree.TraceError, match="the bucket is gone"):
+        tracetree.diff(file, pair[1])
+
+
 def test_two_traces_of_one_open_file_are_two_reads(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
         # The second read gets nothing: an error, and no comparison with an empty trace.

@@ -66,6 +66,21 @@ def test_any_executor_will_do(job: Path, expected: dict[str, bytes], tmp_path: P
     assert contents(tmp_path) == expected
 
 
+def test_shards_may_stand_elsewhere_and_another_command_do_the_work(
+    job: Path, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = tmp_path / "calls"
+    command = tmp_path / "command"
+    command.write_text(f'#!/bin/sh\necho "$2" >> {calls}\nexec {sys.executable} -m tracetree "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("TRACETREE_COMMAND", str(command))
+    result = fleet.run(job / "plan.json", out=tmp_path / "out", shards=tmp_path / "there")
+    assert sorted(calls.read_text().split()) == ["map"] * RANKS + ["reduce"]
+    written = contents(result.folder)
+    shards = {f"shards/{name}": content for name, content in contents(tmp_path / "there" / "shards").items()}
+    assert {**written, **shards} == expected and not any(name.startswith("shards") for name in written)
+
+
 def test_an_unknown_backend_and_a_missing_folder_say_so(job: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='no backend "slurm"'):
         fleet.run(job / "plan.json", out=tmp_path, backend="slurm")

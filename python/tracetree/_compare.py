@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracetree import _native
-from tracetree._inputs import runs, source
+from tracetree._inputs import refuse_shared, runs, source
 from tracetree._native import Comparison, Trace
 
 Progress = Callable[[str, int, "int | None"], object]
@@ -82,6 +82,7 @@ def diff(
         "max_unpacked": max_unpacked,
     }
     base, new = runs(baseline), runs(candidate)
+    refuse_shared(base + new)
     told, finish = _told(progress, (base[0], new[0]))
     try:
         return _native.compare(base, new, options, told)
@@ -173,7 +174,7 @@ def _calls(
 
 def _size(given: _native._Source) -> int | None:
     if isinstance(given, tuple):
-        return len(given[1])
+        return len(given[1]) if len(given) == 2 else None
     if isinstance(given, Trace):
         return None
     try:

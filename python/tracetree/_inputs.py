@@ -33,7 +33,8 @@ def source(given: Any) -> _Source:
     if hasattr(given, "export_chrome_trace"):
         return ("<profiler>", of_profiler(given))
     if hasattr(given, "read"):
-        return (name_of(given), of_file(given))
+        pieces = Pieces(given)
+        return (pieces.name, pieces(), pieces)
     raise TypeError(f"a trace is {KINDS}; not {type(given).__name__}")
 
 
@@ -49,6 +50,19 @@ def runs(given: Any) -> list[_Source]:
             'pass {"traceEvents": events}'
         )
     return [source(run) for run in given]
+
+
+def refuse_shared(sources: list[_Source]) -> None:
+    """Raises where one file object stands for two traces: each would get a part of it."""
+    seen: set[int] = set()
+    for given in sources:
+        if isinstance(given, tuple) and len(given) == 3:
+            file = id(given[2].file)
+            if file in seen:
+                raise TraceError(
+                    "one file object stands for two traces: open it twice", kind="usage", path=given[0]
+                )
+            seen.add(file)
 
 
 def of_dict(trace: dict[Any, Any]) -> bytes:
@@ -74,19 +88,36 @@ def name_of(file: Any) -> str:
     return name if isinstance(name, str) else f"<{type(file).__name__}>"
 
 
-def of_file(file: Any) -> bytes:
-    """All that is left to read of a file object, binary or text."""
-    if getattr(file, "closed", False):
-        raise ValueError(f"{name_of(file)}: the file is closed: open it again, or pass its path")
-    # Bytes are what the file has; a packed one cannot be decoded as text.
-    content = getattr(file, "buffer", file).read()
-    if isinstance(content, str):
-        return content.encode("utf-8", "surrogatepass")
-    if isinstance(content, (bytes, bytearray, memoryview)):
-        return bytes(content)
-    raise TypeError(
-        f"{name_of(file)}: read() gave {type(content).__name__}, not bytes: a trace is {KINDS}"
-    )
+class Pieces:
+    """What is left to read of a file object, binary or text: a piece with each call, none at its end.
+
+    The native half calls it from threads of its own while it reads, so that a file of any size, wherever
+    it is, takes the memory of a piece.
+    """
+
+    #: Bytes of a piece: fsspec fetches as many at once, and more ahead.
+    SIZE = 1 << 20
+
+    def __init__(self, file: Any) -> None:
+        self.name = name_of(file)
+        if getattr(file, "closed", False):
+            raise ValueError(f"{self.name}: the file is closed: open it again, or pass its path")
+        # Bytes are what the file has; a packed one cannot be decoded as text.
+        self.file = getattr(file, "buffer", file)
+
+    def __call__(self) -> bytes:
+        content = self.file.read(self.SIZE)
+        if isinstance(content, bytes):
+            return content
+        if isinstance(content, str):
+            return content.encode("utf-8", "surrogatepass")
+        try:
+            # bytearray, memoryview, and the buffers of other packages.
+            return bytes(memoryview(content))
+        except TypeError:
+            raise TypeError(
+                f"{self.name}: read() gave {type(content).__name__}, not bytes: a trace is {KINDS}"
+            ) from None
 
 
 def of_profiler(profiler: Any) -> bytes:

@@ -5,6 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypedDict, final
 
+from tracetree._inputs import Pieces
+
 __all__ = [
     "VERSION",
     "Comparison",
@@ -22,7 +24,7 @@ __all__ = [
 VERSION: Final[str]
 
 _Path: TypeAlias = str | PathLike[str]
-_Source: TypeAlias = Trace | _Path | tuple[str, bytes]
+_Source: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str, bytes, Pieces]
 _Progress: TypeAlias = Callable[[str, str | None, int], object] | None
 
 class _Column(TypedDict):

@@ -158,31 +158,33 @@ def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
     return Path(out)
 
 
-def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], backend: str | Engine = "local",
-        cpus_per_pair: int = 1, retries: int = 3, min_coverage: float = 0.0,
+def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
+        backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, min_coverage: float = 0.0,
         tables: str = "parquet") -> FleetResult:
     """Compares all pairs of a plan on an engine, and adds the results up.
 
-    ``backend`` is ``"local"``, ``"ray"`` or anything with ``map(fn, items)``. ``out`` is a folder that all
-    workers see under this name.
+    ``backend`` is ``"local"``, ``"ray"`` or anything with ``map(fn, items)``. ``out`` is the folder of the
+    result. All workers must see ``shards``, which is ``out`` where it is not given, under its name: a folder, or
+    an address (``"s3://bucket/fleet"``) where ``TRACETREE_COMMAND`` names a command that reads addresses.
 
     Raises ``TraceError`` where a result cannot be written.
     """
     text = Path(plan).read_text()
     whole = json.loads(text)
     folder = str(Path(out).resolve())
+    place = _place(out if shards is None else shards)
     items = [
-        Task(json.dumps({**whole, "pairs": [pair], "unmatched": [], "notes": []}), folder, pair["key"], cpus_per_pair)
+        Task(json.dumps({**whole, "pairs": [pair], "unmatched": [], "notes": []}), place, pair["key"], cpus_per_pair)
         for pair in whole["pairs"]
     ]
     engine = _engine(backend, cpus_per_pair, retries)
     lost = {answer.key: [answer.code, answer.message]
             for answer in engine.map(compare_pair, items) if answer.status != "ok"}
-    with tempfile.TemporaryDirectory() as place:
-        told = Path(place) / "lost.json"
+    with tempfile.TemporaryDirectory() as aside:
+        told = Path(aside) / "lost.json"
         told.write_text(json.dumps(lost))
-        exit_code = _command("fleet", "reduce", os.fspath(plan), "-o", folder, "--lost", str(told), "--tables",
-                             tables, "--min-coverage", str(min_coverage), allowed=(0, 3)).returncode
+        exit_code = _command("fleet", "reduce", os.fspath(plan), "-o", folder, "--shards", place, "--lost", str(told),
+                             "--tables", tables, "--min-coverage", str(min_coverage), allowed=(0, 3)).returncode
     return FleetResult(Path(folder), json.loads((Path(folder) / "fleet.json").read_text()), exit_code)
 
 
@@ -199,6 +201,12 @@ def compare_pair(task: Task) -> Answer:
     return Answer(task.key, told["status"], told["code"], told["message"], told["was_there"])
 
 
+def _place(folder: str | os.PathLike[str]) -> str:
+    """The whole path of a folder: workers may stand in another one. An address stays what it is."""
+    text = os.fspath(folder)
+    return text if "://" in text else str(Path(text).resolve())
+
+
 def _engine(backend: str | Engine, cpus_per_pair: int, retries: int) -> Engine:
     if backend == "local":
         return Local(cpus_per_pair)
@@ -211,9 +219,14 @@ def _engine(backend: str | Engine, cpus_per_pair: int, retries: int) -> Engine:
 
 def _command(*arguments: str, threads: int | None = None,
              allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
-    """Runs the command line in a process of its own: what kills it does not kill this one."""
+    """Runs the command line in a process of its own: what kills it does not kill this one.
+
+    ``TRACETREE_COMMAND`` names the command where it is not that of this package, which knows no addresses.
+    """
     environment = {**os.environ, **({"RAYON_NUM_THREADS": str(threads)} if threads else {})}
-    done = subprocess.run([sys.executable, "-m", "tracetree", *arguments], env=environment, text=True,
+    named = os.environ.get("TRACETREE_COMMAND")
+    command = [named] if named else [sys.executable, "-m", "tracetree"]
+    done = subprocess.run([*command, *arguments], env=environment, text=True,
                           capture_output=True, check=False)
     if done.returncode < 0 or done.returncode == 137:
         raise WorkerLost(f"the process was killed by signal {-done.returncode if done.returncode < 0 else 9}")

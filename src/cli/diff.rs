@@ -6,6 +6,7 @@ use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet, load, summary};
 use std::path::{Path, PathBuf};
+use tracetree::fleet::is_folder;
 use tracetree::gate::run_files;
 use tracetree::report::{one_line, summarise, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
@@ -16,7 +17,7 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
         return run_pair(args, runs, console);
     };
-    match (baseline.is_dir(), candidate.is_dir()) {
+    match (is_folder(baseline), is_folder(candidate)) {
         (true, true) if args.no_report => {
             let message = "ranks are compared by their reports, and --no-report writes none";
             Err(Error::new(ErrorKind::Usage, baseline, message)

@@ -9,6 +9,9 @@ use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
 use tracetree::report::Emit;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
+/// Lines of one kind that are said: thousands of ranks may have the same fault.
+const SAID: usize = 20;
+
 pub(super) fn run(
     args: &DiffArgs,
     folders: PerSide<&PathBuf>,
@@ -55,22 +58,40 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     for note in &fleet.notes {
         console.say(&format!("warning: {note}"));
     }
-    for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
-        console.say(&match pair.status {
-            "unmatched" => format!("warning: {} {}", pair.name(), pair.message),
-            _ => format!("warning: {} {}: {}", pair.folder, pair.code, pair.message),
-        });
-    }
-    for rank in &fleet.ranks {
-        for side in Side::BOTH.into_iter().filter(|&side| !rank.notes[side].is_empty()) {
-            console.say(&format!("{}: {}: {}", rank.folder, rank.files[side], rank.notes[side]));
-        }
-    }
+    let odd = fleet.pairs.iter().filter(|pair| pair.status != "ok");
+    let lines = odd.map(|pair| match pair.status {
+        "unmatched" => format!("warning: {} {}", pair.name(), pair.message),
+        _ => format!("warning: {} {}: {}", pair.folder, pair.code, pair.message),
+    });
+    say_some(lines, "fleet_pairs has all", console);
+    let lines = fleet.ranks.iter().flat_map(|rank| {
+        let sides = Side::BOTH.into_iter().filter(|&side| !rank.notes[side].is_empty());
+        sides.map(|side| format!("{}: {}: {}", rank.folder, rank.files[side], rank.notes[side]))
+    });
+    say_some(lines, "ranks.csv has all", console);
     let counts = fleet.counts();
     console.say(&format!(
         "{} planned = {} ok + {} failed + {} unmatched",
         counts.planned, counts.ok, counts.failed, counts.unmatched
     ));
+}
+
+/// Says the first of many lines, and how many more there are.
+pub(super) fn say_some(
+    lines: impl Iterator<Item = String>,
+    where_all: &str,
+    console: &mut Console,
+) {
+    let mut left_out = 0;
+    for (at, line) in lines.enumerate() {
+        match at < SAID {
+            true => console.say(&line),
+            false => left_out += 1,
+        }
+    }
+    if left_out > 0 {
+        console.say(&format!("… and {left_out} more: {where_all}"));
+    }
 }
 
 /// The error where no pair could be compared.

@@ -1,7 +1,7 @@
 //! `tracetree fleet plan|map|reduce|run`: the ranks of a job, on one machine or on many.
 
 use super::emit::TablesName;
-use super::fleet::{nothing_compared, say};
+use super::fleet::{nothing_compared, say, say_some};
 use super::format::Format;
 use super::output::Console;
 use super::{Outcome, fleet_summary};
@@ -115,6 +115,9 @@ struct MapCommand {
 struct ReduceCommand {
     /// What `fleet plan` wrote.
     plan: PathBuf,
+    /// Folder that `fleet map -o` wrote to, where it is not that of --output.
+    #[arg(long, value_name = "DIR")]
+    shards: Option<PathBuf>,
     /// JSON file with what the engine could not do: an object of `key: [code, message]`.
     #[arg(long, value_name = "FILE")]
     lost: Option<PathBuf>,
@@ -144,12 +147,12 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
         FleetCommand::Reduce(command) => {
             let plan = Plan::read(&command.plan)?;
             let lost = command.lost.as_deref().map_or_else(|| Ok(Lost::new()), read_lost)?;
-            reduce(&plan, &lost, &command.output, console)
+            reduce(&plan, &lost, command.shards.as_deref(), &command.output, console)
         }
         FleetCommand::Run(command) => {
             let plan = command.plan.make(console)?;
             let lost = compare(&plan, &command.output.output, console)?;
-            reduce(&plan, &lost, &command.output, console)
+            reduce(&plan, &lost, None, &command.output, console)
         }
     }
 }
@@ -185,9 +188,11 @@ fn plan(command: &PlanCommand, console: &mut Console) -> Result<Outcome> {
     for note in &plan.notes {
         console.say(&format!("warning: {note}"));
     }
-    for single in &plan.unmatched {
-        console.say(&format!("warning: {} {}: {}", single.path, single.code, single.message));
-    }
+    let lines = plan
+        .unmatched
+        .iter()
+        .map(|single| format!("warning: {} {}: {}", single.path, single.code, single.message));
+    say_some(lines, "the plan has all", console);
     plan.write(&command.output)?;
     let (pairs, single) = (plan.pairs.len(), plan.unmatched.len());
     console.print(|out| {
@@ -211,9 +216,8 @@ fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
     let plan = Plan::read(&command.plan)?;
     let Some(at) = command.pair else {
         let lost = compare(&plan, &command.output, console)?;
-        for (code, message) in lost.values() {
-            console.say(&format!("warning: {code}: {message}"));
-        }
+        let lines = lost.values().map(|(code, message)| format!("warning: {code}: {message}"));
+        say_some(lines, "`fleet reduce` tells all", console);
         return Ok(Outcome::Done);
     };
     let Some(pair) = plan.pairs.get(at) else {
@@ -250,8 +254,14 @@ fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     Ok(lost)
 }
 
-fn reduce(plan: &Plan, lost: &Lost, args: &OutputArgs, console: &mut Console) -> Result<Outcome> {
-    let fleet = Fleet::reduce(plan, &args.output, lost)?;
+fn reduce(
+    plan: &Plan,
+    lost: &Lost,
+    shards: Option<&Path>,
+    args: &OutputArgs,
+    console: &mut Console,
+) -> Result<Outcome> {
+    let fleet = Fleet::reduce(plan, shards.unwrap_or(&args.output), lost)?;
     say(&fleet, console);
     let files = FleetFiles {
         tables: args.tables.formats(),

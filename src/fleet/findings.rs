@@ -4,7 +4,7 @@
 //! its own, and lets all others wait in their collectives. It is told once, where it began.
 
 use super::reduce::Fleet;
-use super::rows::{CauseRow, Finding, GroupRow, RankRow, Spread};
+use super::rows::{CauseRow, Finding, GroupRow, PairRow, RankRow, Spread};
 use crate::side::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,9 @@ const OFTEN: f64 = 0.5;
 
 /// … and the others wait at least this share of their wall time for it.
 const NOTABLE_WAIT: f64 = 0.01;
+
+/// So many pairs that were not compared for one reason are told one by one.
+const FEW: usize = 3;
 
 /// Of what a rank takes longer for, so many are named.
 const NAMED: usize = 3;
@@ -30,10 +33,16 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found
 }
 
-/// Pairs that failed and traces without partner.
+/// Pairs that failed and traces without partner: each by itself, or all of a code together where it has many.
 fn not_compared(fleet: &Fleet) -> Vec<Finding> {
-    let pairs = fleet.pairs.iter().filter(|pair| pair.status != "ok");
-    let finding = |pair: &super::rows::PairRow| {
+    let mut of_code: BTreeMap<&str, Vec<&PairRow>> = BTreeMap::new();
+    for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
+        of_code.entry(&pair.code).or_default().push(pair);
+    }
+    let (many, few): (Vec<_>, Vec<_>) = of_code.into_values().partition(|pairs| pairs.len() > FEW);
+    let is_of_few = |pair: &&PairRow| few.iter().any(|pairs| pairs[0].code == pair.code);
+    let mut found: Vec<Finding> = many.iter().map(|pairs| of_many(pairs)).collect();
+    let finding = |pair: &PairRow| {
         let words = &pair.message;
         let file = if pair.status == "unmatched" { pair.name() } else { "" };
         Finding {
@@ -43,7 +52,29 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
             message: format!("{file} {words}").trim().to_owned(),
         }
     };
-    pairs.map(finding).collect()
+    found.extend(
+        fleet.pairs.iter().filter(|pair| pair.status != "ok").filter(is_of_few).map(finding),
+    );
+    found
+}
+
+/// One finding for all pairs of a code.
+fn of_many(pairs: &[&PairRow]) -> Finding {
+    let ranks: BTreeSet<u64> =
+        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
+    let ranks: Vec<u64> = ranks.into_iter().collect();
+    Finding {
+        code: pairs[0].code.clone(),
+        ranks: super::rank_table::ranges(&ranks).replace('#', ""),
+        count: pairs.len() as u64,
+        message: format!(
+            "{} are {}; the first: {} {}",
+            pairs.len(),
+            pairs[0].status,
+            pairs[0].name(),
+            pairs[0].message
+        ),
+    }
 }
 
 /// By folder: the ranks that a group of the candidate waits for.

@@ -36,16 +36,13 @@ pub(super) struct Heads {
 /// Lists a folder and reads the head of each trace in it.
 pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
     let mut files = storage::list(folder)?;
-    files.retain(|file| {
-        let name = file_name(&file.path);
-        !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
-    });
+    files.retain(|file| is_called_like_a_trace(&file.path));
     if files.is_empty() {
         return Err(Error::new(ErrorKind::Usage, folder, "there is no trace in the folder")
             .remedy("name folders with .json, .json.gz or .json.zst files"));
     }
-    let read: Vec<Option<Head>> =
-        files.par_iter().map(|file| head_of(file.clone(), options)).collect();
+    let read = || files.par_iter().map(|file| head_of(file.clone(), options)).collect();
+    let read: Vec<Option<Head>> = storage::at_once(folder, read);
     let mut found = Heads { heads: Vec::new(), foreign: Vec::new() };
     for (file, head) in files.into_iter().zip(read) {
         match head {
@@ -54,6 +51,12 @@ pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
         }
     }
     Ok(found)
+}
+
+/// Whether a file's name ends like that of a trace.
+pub(super) fn is_called_like_a_trace(path: &Path) -> bool {
+    let name = file_name(path);
+    !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// `None` for a file that is no trace and is not called like one of a rank.

@@ -30,7 +30,9 @@ mod tables;
 pub use collectives::{CollectiveWait, Collectives, straggler};
 pub use map::{Mapped, Mapping, SHARDS};
 pub use output::FleetFiles;
-pub use plan::{FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, whole_path};
+pub use plan::{
+    FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, is_folder, whole_path,
+};
 pub use rank_table::ranges;
 pub use reduce::{Counts, Fleet, Lost, read_lost};
 pub use rows::{

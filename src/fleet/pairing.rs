@@ -116,12 +116,16 @@ fn matched(
 }
 
 fn singles(side: Side, all: &[Head], left: &[&Head]) -> Vec<Single> {
-    let of_rank = |head: &Head| {
-        let same = |other: &&Head| other.rank == head.rank && other.step == head.step;
-        if head.rank.is_some() { all.iter().filter(same).count() } else { 1 }
+    let mut files: BTreeMap<(i64, Option<i64>), usize> = BTreeMap::new();
+    for head in all {
+        if let Some(rank) = head.rank {
+            *files.entry((rank, head.step)).or_default() += 1;
+        }
+    }
+    let reason = |head: &Head| {
+        let same = head.rank.and_then(|rank| files.get(&(rank, head.step)));
+        if same > Some(&1) { Reason::Duplicate } else { Reason::NoPartner }
     };
-    let reason =
-        |head: &Head| if of_rank(head) > 1 { Reason::Duplicate } else { Reason::NoPartner };
     left.iter().map(|&head| Single { side, head: head.clone(), reason: reason(head) }).collect()
 }
 

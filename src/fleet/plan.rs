@@ -17,6 +17,7 @@ use crate::trace::ReadOptions;
 use crate::tree::{Frames, TreeOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -284,9 +285,11 @@ impl Plan {
     /// # Errors
     /// If it cannot be read, or as [`Plan::parse`].
     pub fn read(path: &Path) -> Result<Plan> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::io(path, "read the plan", error))?;
-        Plan::parse(&text, path)
+        let bytes = storage::read(path)?.ok_or_else(|| {
+            Error::io(path, "read the plan", io::ErrorKind::NotFound.into())
+                .remedy("make it with `tracetree fleet plan`")
+        })?;
+        Plan::parse(&String::from_utf8_lossy(&bytes), path)
     }
 
     /// Writes the plan to `path`.
@@ -295,6 +298,14 @@ impl Plan {
     /// If it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         storage::replace(path, self.to_json().as_bytes())
+    }
+}
+
+/// Whether a path is a folder. An address is one unless it is called like a trace.
+pub fn is_folder(path: &Path) -> bool {
+    match storage::is_remote(path) {
+        true => !heads::is_called_like_a_trace(path),
+        false => path.is_dir(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::staging::Staging;
 use super::{ReportFile, ReportOptions};
 use crate::analysis::Analysis;
 use crate::error::{Error, ErrorKind, Result};
+use crate::storage;
 use rayon::prelude::*;
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -23,15 +24,41 @@ pub(super) fn write_into(
     options: &ReportOptions,
 ) -> Result<Vec<String>> {
     let names: Vec<String> = files.iter().map(ReportFile::name).collect();
+    if storage::is_remote(folder) {
+        let aside = std::env::temp_dir().join("tracetree");
+        let staging = Staging::create(&aside, &options.unfinished)?;
+        write_all(folder, &staging, files, analysis, options)?;
+        return upload(folder, &staging, names);
+    }
     check_target(folder, &names)?;
     let stale = stale_files(folder, &names, known);
     let staging = Staging::create(folder, &options.unfinished)?;
+    write_all(folder, &staging, files, analysis, options)?;
+    staging.move_into(folder, &names, &stale)?;
+    Ok(names)
+}
+
+fn write_all(
+    folder: &Path,
+    staging: &Staging,
+    files: &[ReportFile],
+    analysis: &Arc<Analysis>,
+    options: &ReportOptions,
+) -> Result<()> {
     // A bridge hands out one file after the other; halves of the list would take unequally long.
     files.iter().par_bridge().try_for_each(|file| {
         write_file(&staging.path().join(file.name()), file, analysis, options)
             .map_err(|error| cannot_write(&folder.join(file.name()), error))
-    })?;
-    staging.move_into(folder, &names, &stale)?;
+    })
+}
+
+/// Copies a report to an address: the summary, which tells that there is a report, behind all others. What an
+/// earlier report left there stays.
+fn upload(folder: &Path, staging: &Staging, mut names: Vec<String>) -> Result<Vec<String>> {
+    names.sort_by_key(|name| name == SUMMARY);
+    for name in &names {
+        storage::upload(&staging.path().join(name), &folder.join(name))?;
+    }
     Ok(names)
 }
 

@@ -81,8 +81,10 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 fn write_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let failed = |error: io::Error| {
-        let is_full =
-            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let is_full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        );
         let error = Error::io(path, "write the file", error);
         if is_full { error.remedy("make room there, or name another folder") } else { error }
     };

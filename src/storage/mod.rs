@@ -3,10 +3,17 @@
 //! What is written is there whole or not at all: a reader never sees half a file, whoever stops when.
 
 mod local;
+#[cfg(not(feature = "remote"))]
+#[path = "absent.rs"]
+mod remote;
+#[cfg(feature = "remote")]
+mod remote;
 
 use crate::error::Result;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// What stands at a place, without its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +22,7 @@ pub(crate) struct Stored {
     pub(crate) path: PathBuf,
     /// Its size in bytes.
     pub(crate) size: u64,
-    /// What changes with its content: the time of the last change, in ns.
+    /// What changes with its content: of a file the time of the last change in ns, of an object its ETag.
     pub(crate) version: String,
 }
 
@@ -28,13 +35,27 @@ pub(crate) enum Created {
     Kept,
 }
 
-/// The beginnings of URLs.
+/// The beginnings of addresses.
 const SCHEMES: [&str; 7] =
     ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
 
-/// Whether a path is a URL.
+/// Requests for small objects at once.
+const REQUESTS: usize = 32;
+
+/// Whether a path is an address of object storage or of a web server.
 pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
+}
+
+/// Runs `work`, whose parallel parts ask for what stands in `folder`: on the cores for files, and on more
+/// threads than there are cores for objects, which are mostly waited for.
+pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
+    static WAITING: LazyLock<Option<ThreadPool>> =
+        LazyLock::new(|| ThreadPoolBuilder::new().num_threads(REQUESTS).build().ok());
+    match is_remote(folder).then(|| WAITING.as_ref()).flatten() {
+        Some(pool) => pool.install(work),
+        None => work(),
+    }
 }
 
 /// What stands directly in a folder, by name. Folders in it are left out.
@@ -103,39 +124,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// URLs are known, and refused with what to do.
-mod remote {
-    use super::{Created, Stored};
-    use crate::error::{Error, ErrorKind, Result};
-    use std::io::Read;
-    use std::path::Path;
-
-    fn refused<T>(path: &Path) -> Result<T> {
-        Err(Error::new(ErrorKind::Usage, path, "URLs are not read")
-            .remedy("mount the bucket, or copy the files here"))
-    }
-
-    pub(super) fn list(path: &Path) -> Result<Vec<Stored>> {
-        refused(path)
-    }
-
-    pub(super) fn stat(path: &Path) -> Result<Stored> {
-        refused(path)
-    }
-
-    pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-        refused(path)
-    }
-
-    pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-        refused(path)
-    }
-
-    pub(super) fn create(path: &Path, _: &[u8]) -> Result<Created> {
-        refused(path)
-    }
-
-    pub(super) fn replace(path: &Path, _: &[u8]) -> Result<()> {
-        refused(path)
-    }
+/// Copies a file of this machine to an address.
+///
+/// # Errors
+/// If it cannot be read or written.
+pub(crate) fn upload(file: &Path, address: &Path) -> Result<()> {
+    remote::upload(file, address)
 }

@@ -17,8 +17,8 @@ export function summaryOf(report) {
   return JSON.parse(readFileSync(file(report, "summary.json"), "utf8"));
 }
 
-// Opens report.html of a report. `problems` fills with console errors, exceptions and requests.
-export async function open(browser, report, { fragment = "", width = 1280, scheme = "light" } = {}) {
+// Opens a page of a report. `problems` fills with console errors, exceptions and requests.
+export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
   page.setDefaultTimeout(10_000);
   page.problems = [];
@@ -29,7 +29,7 @@ export async function open(browser, report, { fragment = "", width = 1280, schem
   page.on("request", (request) => {
     if (!/^(file|data):/.test(request.url())) page.problems.push(`request for ${request.url()}`);
   });
-  await page.goto("file://" + file(report, "report.html") + fragment);
+  await page.goto("file://" + file(report, name) + fragment);
   return page;
 }
 

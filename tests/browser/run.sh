@@ -1,10 +1,10 @@
 #!/bin/sh
-# A folder of reports -> the tests of report.html in a real Chromium.
+# A folder of reports -> the tests of report.html and fleet.html in a real Chromium.
 #
 #   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and the
 #                      packages of package-lock.json
-#   run.sh FOLDER      tests the reports `model`, `hostile` and `example` in FOLDER; tests/html.rs
-#                      writes them and calls this
+#   run.sh FOLDER      tests the reports `model`, `hostile` and `example`, and the fleets `fleet` and
+#                      `odd-fleet` in FOLDER; tests/html.rs writes them and calls this
 #
 # Exit 77: node, npm or Chromium cannot be had here, so nothing was tested.
 set -eu

@@ -114,8 +114,8 @@ impl Fleet {
         let mut texts = Texts::default();
         let (mut pairs, mut compared) = (Vec::new(), Vec::new());
         for chunk in plan.pairs.chunks(AT_ONCE) {
-            let read: Vec<Result<Shard>> =
-                chunk.par_iter().map(|pair| read(pair, folder, lost)).collect();
+            let read = || chunk.par_iter().map(|pair| read(pair, folder, lost)).collect();
+            let read: Vec<Result<Shard>> = storage::at_once(folder, read);
             for (pair, shard) in chunk.iter().zip(read) {
                 let Shard { status, facts, .. } = shard?;
                 pairs.push(PairRow::of_pair(pair, &status));

@@ -3,12 +3,13 @@
 //! The head, the findings, the causes and the ranks are plain HTML; the heat maps are drawn by the script
 //! from embedded columns.
 
-use super::STYLE;
 use super::data::without_tags;
+use super::{Head, STYLE};
 use askama::Template;
 use serde::Serialize;
 use std::io::{self, Write};
 
+const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
 /// A heat map has at most so many rows and columns; several ranks or columns share one then, and the
@@ -117,9 +118,8 @@ fn shared(names: &[String], by: usize) -> Vec<String> {
 #[derive(Template)]
 #[template(path = "fleet.html")]
 struct Page<'a> {
-    style: &'static str,
+    head: Head<'a>,
     script: &'static str,
-    version: &'static str,
     page: &'a FleetPage,
     causes: &'a [FleetCauseLine],
     ranks: &'a [FleetRankLine],
@@ -132,9 +132,12 @@ struct Page<'a> {
 /// If `out` cannot be written to.
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
     let template = Page {
-        style: STYLE,
+        head: Head {
+            styles: &[STYLE, FLEET_STYLE],
+            version: env!("CARGO_PKG_VERSION"),
+            sides: page.folders.each_ref().map(String::as_str),
+        },
         script: SCRIPT,
-        version: env!("CARGO_PKG_VERSION"),
         page,
         causes: &page.causes[..page.causes.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],

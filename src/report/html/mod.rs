@@ -48,10 +48,18 @@ const SCRIPTS: [&str; 8] = [
 ];
 const START: &str = include_str!("script/start.js");
 
+/// What the head of every page holds (`head.html`).
+struct Head<'a> {
+    styles: &'a [&'static str],
+    version: &'a str,
+    /// What is compared with what.
+    sides: [&'a str; 2],
+}
+
 #[derive(Template)]
 #[template(path = "template.html")]
 struct Page<'a> {
-    style: &'static str,
+    head: Head<'a>,
     scripts: String,
     data: PageData<'a>,
     answer: String,
@@ -82,8 +90,10 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
     let (data, left_out) = data::embed(analysis, &facets, unit);
     let causes = causes::list(analysis, &data.tree);
     let summary = summarise(analysis);
+    let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
+    let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
     let page = Page {
-        style: STYLE,
+        head: Head { styles: &[STYLE], version: &summary.tracetree_version, sides: paths },
         scripts: format!("{}{START}", SCRIPTS.concat()),
         data,
         answer: super::text::answer(analysis),
@@ -98,7 +108,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
         evidence: super::text::evidence(&summary.verdict),
         changes: changes::lines(&summary.verdict, unit),
         summary: &summary,
-        inputs: Side::BOTH.map(|side| overview::input(analysis, side)),
+        inputs,
         totals: overview::totals(analysis, unit),
         segments: overview::segments(analysis, unit),
         charts: facets.iter().map(|facet| charts::chart(facet, unit)).collect(),

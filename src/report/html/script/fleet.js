@@ -32,13 +32,28 @@ for (const section of document.querySelectorAll(".map")) {
   const canvas = section.querySelector("canvas");
   const told = section.querySelector(".cell");
   draw(map, canvas);
-  canvas.addEventListener("mousemove", (event) => {
-    const box = canvas.getBoundingClientRect();
-    const column = Math.floor(((event.clientX - box.left) / box.width) * map.columns.length);
-    const row = Math.floor(((event.clientY - box.top) / box.height) * map.rows.length);
+  let [row, column] = [0, 0];
+  const tell = () => {
     const value = map.values[row * map.columns.length + column];
-    if (value === undefined) return;
     const text = value === null ? "nothing" : `${value} ${map.unit}`;
     told.textContent = `${map.rows[row]}, ${map.columns[column]}: ${text}`;
+  };
+  const go = (toRow, toColumn) => {
+    row = Math.max(0, Math.min(map.rows.length - 1, toRow));
+    column = Math.max(0, Math.min(map.columns.length - 1, toColumn));
+    tell();
+  };
+  canvas.addEventListener("mousemove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const part = (at, from, length, count) => Math.floor(((at - from) / length) * count);
+    go(part(event.clientY, box.top, box.height, map.rows.length), part(event.clientX, box.left, box.width, map.columns.length));
+  });
+  canvas.addEventListener("focus", tell);
+  canvas.addEventListener("keydown", (event) => {
+    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    go(row + step[0], column + step[1]);
   });
 }

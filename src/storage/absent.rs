@@ -1,0 +1,39 @@
+//! Addresses where the feature `remote` is off: known, and refused with what to do.
+
+use super::{Created, Stored};
+use crate::error::{Error, ErrorKind, Result};
+use std::io::Read;
+use std::path::Path;
+
+fn refused<T>(path: &Path) -> Result<T> {
+    Err(Error::new(ErrorKind::Usage, path, "this build of tracetree reads and writes no addresses")
+        .remedy("build it with `--features remote`, mount the bucket, or copy the files here"))
+}
+
+pub(super) fn list(path: &Path) -> Result<Vec<Stored>> {
+    refused(path)
+}
+
+pub(super) fn stat(path: &Path) -> Result<Stored> {
+    refused(path)
+}
+
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
+    refused(path)
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    refused(path)
+}
+
+pub(super) fn create(path: &Path, _: &[u8]) -> Result<Created> {
+    refused(path)
+}
+
+pub(super) fn replace(path: &Path, _: &[u8]) -> Result<()> {
+    refused(path)
+}
+
+pub(super) fn upload(_: &Path, path: &Path) -> Result<()> {
+    refused(path)
+}

@@ -1,0 +1,244 @@
+//! An address → the store that has it, and the key in it.
+//!
+//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys as they are; `https://HOST/PATH` is a
+//! URL. A store is made once, with credentials from the environment alone, which are tried before anything
+//! is asked of it: so it is told that there are none, and not that a request failed.
+
+use super::failure;
+use super::waiting;
+use crate::error::{Error, ErrorKind, Result};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::path::Path as Key;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Who has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    S3,
+    Google,
+    Azure,
+    /// A server of files: read only.
+    Web,
+}
+
+impl Service {
+    /// Where its credentials are looked for.
+    pub(super) fn credentials(self) -> &'static str {
+        match self {
+            Service::S3 => {
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket"
+            }
+            Service::Google => {
+                "set GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true for a public bucket"
+            }
+            Service::Azure => {
+                "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a public container"
+            }
+            Service::Web => "the server wants to know who asks, which is not supported",
+        }
+    }
+
+    /// What tells where it is.
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            Service::S3 => {
+                "check the address, the network, AWS_REGION, and AWS_ENDPOINT_URL where it is not Amazon's"
+            }
+            Service::Google | Service::Web => "check the address and the network",
+            Service::Azure => "check the address, the network and AZURE_STORAGE_ACCOUNT_NAME",
+        }
+    }
+}
+
+/// A place in a store.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) service: Service,
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) key: Key,
+}
+
+/// An address taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parts<'a> {
+    service: Service,
+    /// `s3://bucket`, `https://host`.
+    root: &'a str,
+    /// The bucket, container or host.
+    bucket: &'a str,
+    key: &'a str,
+}
+
+/// The stores that were used so far, by their root.
+static STORES: LazyLock<Mutex<BTreeMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(|| {
+    // Another one may be in place already where this is a part of a larger program.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Mutex::default()
+});
+
+impl Address {
+    /// The place that a path names.
+    ///
+    /// # Errors
+    /// If it is no address, or there are no credentials for it.
+    pub(super) fn of(path: &Path) -> Result<Address> {
+        let wrong = |why: String| {
+            Error::new(ErrorKind::Usage, path, why).remedy("write it like s3://BUCKET/FOLDER/FILE")
+        };
+        let text = path.to_str().unwrap_or_default();
+        let parts = parts(text).ok_or_else(|| wrong("is no address".to_owned()))?;
+        let key = match parts.service {
+            Service::Web => Key::from_url_path(parts.key),
+            Service::S3 | Service::Google | Service::Azure => Key::parse(parts.key),
+        };
+        let key = key.map_err(|error| wrong(format!("is no address: {error}")))?;
+        Ok(Address { service: parts.service, store: store(path, &parts)?, key })
+    }
+}
+
+fn parts(text: &str) -> Option<Parts<'_>> {
+    let (scheme, rest) = text.split_once("://")?;
+    let service = match scheme {
+        "s3" => Service::S3,
+        "gs" => Service::Google,
+        "az" | "abfs" | "abfss" => Service::Azure,
+        "https" | "http" => Service::Web,
+        _ => return None,
+    };
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let root = &text[..scheme.len() + "://".len() + bucket.len()];
+    (!bucket.is_empty()).then_some(Parts { service, root, bucket, key })
+}
+
+fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
+    // Whoever panicked left a whole map behind.
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = stores.get(parts.root) {
+        return Ok(known.clone());
+    }
+    let made = match parts.service {
+        Service::S3 => amazon(path, parts.bucket),
+        Service::Google => google(path, parts.bucket),
+        Service::Azure => azure(path, parts.root),
+        Service::Web => web(path, parts.root),
+    }?;
+    stores.insert(parts.root.to_owned(), made.clone());
+    Ok(made)
+}
+
+/// Fails soon enough to be watched, and late enough for a server that asks to slow down.
+fn patient() -> RetryConfig {
+    let backoff = BackoffConfig { max_backoff: Duration::from_secs(8), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: 7, retry_timeout: Duration::from_secs(120) }
+}
+
+/// For credentials: a machine that is in no cloud has nobody to ask.
+fn hasty() -> RetryConfig {
+    let backoff =
+        BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: 1, retry_timeout: Duration::from_secs(10) }
+}
+
+fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(hasty());
+    let said = |key| builder.get_config_value(&key).unwrap_or_default();
+    let endpoints = [said(AmazonS3ConfigKey::S3Endpoint), said(AmazonS3ConfigKey::Endpoint)];
+    let is_public = said(AmazonS3ConfigKey::SkipSignature) == "true";
+    // Whoever names such a server wants it.
+    if endpoints.iter().any(|endpoint| endpoint.starts_with("http://")) {
+        builder = builder.with_allow_http(true);
+    }
+    let made =
+        |builder: AmazonS3Builder| builder.build().map_err(failure::setup(path, Service::S3));
+    if !is_public {
+        let credentials = made(builder.clone())?.credentials().clone();
+        let asked = credentials.clone();
+        checked(path, Service::S3, async move { asked.get_credential().await.map(drop) })?;
+        builder = builder.with_credentials(credentials);
+    }
+    Ok(Arc::new(made(builder.with_retry(patient()))?))
+}
+
+fn google(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+    let mut builder =
+        GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(hasty());
+    let is_public = builder
+        .get_config_value(&GoogleConfigKey::SkipSignature)
+        .is_some_and(|text| text == "true");
+    let made = |builder: GoogleCloudStorageBuilder| {
+        builder.build().map_err(failure::setup(path, Service::Google))
+    };
+    if !is_public {
+        let credentials = made(builder.clone())?.credentials().clone();
+        let asked = credentials.clone();
+        checked(path, Service::Google, async move { asked.get_credential().await.map(drop) })?;
+        builder = builder.with_credentials(credentials);
+    }
+    Ok(Arc::new(made(builder.with_retry(patient()))?))
+}
+
+fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
+    let mut builder = MicrosoftAzureBuilder::from_env().with_url(root).with_retry(hasty());
+    let is_public =
+        builder.get_config_value(&AzureConfigKey::SkipSignature).is_some_and(|text| text == "true");
+    let made = |builder: MicrosoftAzureBuilder| {
+        builder.build().map_err(failure::setup(path, Service::Azure))
+    };
+    if !is_public {
+        let credentials = made(builder.clone())?.credentials().clone();
+        let asked = credentials.clone();
+        checked(path, Service::Azure, async move { asked.get_credential().await.map(drop) })?;
+        builder = builder.with_credentials(credentials);
+    }
+    Ok(Arc::new(made(builder.with_retry(patient()))?))
+}
+
+/// A file may take as long as it takes, as long as something comes.
+fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
+    let options = ClientOptions::new()
+        .with_allow_http(root.starts_with("http://"))
+        .with_timeout_disabled()
+        .with_read_timeout(Duration::from_secs(30));
+    let builder = HttpBuilder::new().with_url(root).with_client_options(options);
+    let made = builder.with_retry(patient()).build();
+    Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
+}
+
+/// Asks for credentials, which tells whether there are any.
+fn checked(
+    path: &Path,
+    service: Service,
+    asked: impl Future<Output = object_store::Result<()>> + Send + 'static,
+) -> Result<()> {
+    let told = waiting::done(asked).map_err(failure::waiting(path, "find credentials"))?;
+    told.map_err(|error| {
+        let why = failure::reason(&error);
+        let error = std::io::Error::new(std::io::ErrorKind::PermissionDenied, why);
+        Error::io(path, "find credentials", error).remedy(service.credentials())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_service_a_bucket_and_a_key() {
+        let of =
+            |text| parts(text).map(|parts| (parts.service, parts.root, parts.bucket, parts.key));
+        assert_eq!(of("s3://b/a/r 1.json"), Some((Service::S3, "s3://b", "b", "a/r 1.json")));
+        assert_eq!(of("gs://b"), Some((Service::Google, "gs://b", "b", "")));
+        assert_eq!(of("az://c/x"), Some((Service::Azure, "az://c", "c", "x")));
+        let web = Some((Service::Web, "https://h:8", "h:8", "x%20y"));
+        assert_eq!(of("https://h:8/x%20y"), web);
+        assert_eq!((of("s3:///x"), of("ftp://h/x"), of("/x")), (None, None, None));
+    }
+}

@@ -1,0 +1,187 @@
+//! What a store says is wrong → an [`Error`] with the address, the reason in a line, and what to do.
+
+use super::address::Service;
+use crate::error::{Error, ErrorKind, Result};
+use object_store::Error as StoreError;
+use std::error::Error as StdError;
+use std::io;
+use std::path::Path;
+
+/// The longest text of a server that is passed on.
+const LONGEST: usize = 200;
+
+/// A request failed; `doing` completes "cannot …".
+pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreError) -> Error {
+    let failed = system(error);
+    let remedy = match failed.kind() {
+        io::ErrorKind::NotFound if code(error).as_deref() == Some("NoSuchBucket") => {
+            service.place()
+        }
+        io::ErrorKind::NotFound => "check the address",
+        io::ErrorKind::PermissionDenied if is_unauthenticated(error) => service.credentials(),
+        io::ErrorKind::PermissionDenied => "ask for the right to do that, or use other credentials",
+        io::ErrorKind::StaleNetworkFileHandle => "do it again when nobody writes there",
+        io::ErrorKind::Unsupported => "name a bucket, or a folder of this machine",
+        _ => service.place(),
+    };
+    Error::io(path, doing, failed).remedy(remedy)
+}
+
+/// A store cannot be made of what the environment says.
+pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
+    move |error| {
+        let message = format!("cannot be reached: {}", reason(&error));
+        Error::new(ErrorKind::Usage, path, message).remedy(service.credentials())
+    }
+}
+
+/// The thread that does the request is gone.
+pub(super) fn waiting(path: &Path, doing: &str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::io(path, doing, error)
+}
+
+/// `None` where there is no such object; a missing bucket stays an error.
+pub(super) fn unless_absent<T>(
+    result: object_store::Result<T>,
+) -> std::result::Result<Option<T>, StoreError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ StoreError::NotFound { .. }) => match code(&error).as_deref() {
+            Some("NoSuchBucket") => Err(error),
+            _ => Ok(None),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// The error as one of the system's kinds, which is what the rest of the program knows.
+pub(super) fn system(error: &StoreError) -> io::Error {
+    let kind = kind(error);
+    let words = match kind {
+        io::ErrorKind::NotFound => "there is nothing at this address",
+        io::ErrorKind::PermissionDenied => "no permission",
+        io::ErrorKind::StaleNetworkFileHandle => "it was written while it was read",
+        _ => return io::Error::new(kind, reason(error)),
+    };
+    let text = match code(error) {
+        Some(code) if code == "NoSuchBucket" => "there is no such bucket".to_owned(),
+        Some(code) => format!("{words} ({code})"),
+        None => words.to_owned(),
+    };
+    io::Error::new(kind, text)
+}
+
+/// Behind a retry, what the server said stands further down.
+fn kind(error: &StoreError) -> io::ErrorKind {
+    let of = |error: &StoreError| match error {
+        StoreError::NotFound { .. } => Some(io::ErrorKind::NotFound),
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+            Some(io::ErrorKind::PermissionDenied)
+        }
+        StoreError::Precondition { .. } => Some(io::ErrorKind::StaleNetworkFileHandle),
+        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
+            Some(io::ErrorKind::Unsupported)
+        }
+        _ => None,
+    };
+    let known = chain(error).find_map(|error| of(error.downcast_ref()?));
+    known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
+}
+
+/// The kind by the status of the answer: the answers to listings and uploads of parts say no more.
+fn by_status(text: &str) -> Option<io::ErrorKind> {
+    let (_, rest) = text.split_once("status code: ")?;
+    match rest.get(..3)? {
+        "404" => Some(io::ErrorKind::NotFound),
+        "401" | "403" => Some(io::ErrorKind::PermissionDenied),
+        "412" => Some(io::ErrorKind::StaleNetworkFileHandle),
+        _ => None,
+    }
+}
+
+/// What the innermost error says.
+fn innermost(error: &StoreError) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+fn is_unauthenticated(error: &StoreError) -> bool {
+    let refused = ["InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"];
+    matches!(error, StoreError::Unauthenticated { .. })
+        || code(error).is_some_and(|code| refused.contains(&code.as_str()))
+}
+
+fn chain<'e>(error: &'e StoreError) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    let first: &'e (dyn StdError + 'static) = error;
+    std::iter::successors(Some(first), |&error| error.source())
+}
+
+/// The code in the document that a store answers with: `NoSuchBucket`, `AccessDenied`.
+fn code(error: &StoreError) -> Option<String> {
+    let text = innermost(error);
+    let (_, rest) = text.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    Some(code.chars().filter(char::is_ascii_alphanumeric).take(LONGEST).collect())
+}
+
+/// The innermost reason, in one line.
+pub(super) fn reason(error: &StoreError) -> String {
+    let text = innermost(error);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The result of a request that was waited for.
+pub(super) fn told<T>(
+    (path, service, doing): (&Path, Service, &str),
+    answer: io::Result<std::result::Result<T, StoreError>>,
+) -> Result<T> {
+    let answer = answer.map_err(waiting(path, doing))?;
+    answer.map_err(|error| request(path, service, doing, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_found(body: &str) -> StoreError {
+        StoreError::NotFound { path: "k".to_owned(), source: body.to_owned().into() }
+    }
+
+    #[test]
+    fn a_missing_bucket_is_no_missing_object() {
+        let bucket = not_found("404: <Error><Code>NoSuchBucket</Code></Error>");
+        assert!(unless_absent::<()>(Err(bucket)).is_err());
+        let object = not_found("404: <Error><Code>NoSuchKey</Code></Error>");
+        assert!(matches!(unless_absent::<()>(Err(object)), Ok(None)));
+    }
+
+    #[test]
+    fn what_stands_behind_a_retry_is_found() {
+        let changed = StoreError::Precondition { path: "k".to_owned(), source: "412".into() };
+        let retried = StoreError::Generic { store: "S3", source: Box::new(changed) };
+        assert_eq!(system(&retried).kind(), io::ErrorKind::StaleNetworkFileHandle);
+    }
+
+    #[test]
+    fn an_answer_without_kind_has_that_of_its_status() {
+        let kind_of = |status: &str| {
+            let text = format!("Server returned non-2xx status code: {status}: <Code>X</Code>");
+            kind(&StoreError::Generic { store: "S3", source: text.into() })
+        };
+        assert_eq!(kind_of("404 Not Found"), io::ErrorKind::NotFound);
+        assert_eq!(kind_of("403 Forbidden"), io::ErrorKind::PermissionDenied);
+        assert_eq!(kind_of("500 Internal Server Error"), io::ErrorKind::Other);
+    }
+
+    #[test]
+    fn a_long_answer_is_cut_to_a_line() {
+        let long = format!("a\n {}", "ä ".repeat(500));
+        let error = StoreError::Generic { store: "S3", source: long.into() };
+        let reason = reason(&error);
+        assert!(reason.starts_with("a ä ä") && reason.ends_with('…'));
+        assert_eq!(reason.chars().count(), LONGEST + 1);
+    }
+}

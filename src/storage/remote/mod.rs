@@ -1,0 +1,166 @@
+//! Objects behind an address: listed, read and written through the object_store crate.
+//!
+//! An object appears whole or not at all: what is small is written at once, what is large in parts that become
+//! an object when all of them are there.
+
+mod address;
+mod failure;
+mod reader;
+mod waiting;
+
+use super::{Created, Stored};
+use crate::error::{Error, Result};
+use address::{Address, Service};
+use bytes::Bytes;
+use object_store::{
+    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+};
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// What is larger is written in parts of this size: S3 takes 5 MiB and more, and 10,000 of them.
+const PART: usize = 16 * 1024 * 1024;
+
+type Answer<T> = object_store::Result<T>;
+
+pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
+    let Address { service, store, key } = Address::of(folder)?;
+    if service == Service::Web {
+        let error = io::Error::new(io::ErrorKind::Unsupported, "a web server has no folders");
+        return Err(Error::io(folder, "list the folder", error)
+            .remedy("name a bucket, or a folder of this machine"));
+    }
+    // Page by page, of a thousand names each.
+    let listed = asked((folder, service, "list the folder"), async move {
+        store.list_with_delimiter(Some(&key)).await
+    })?;
+    let root = folder.to_str().unwrap_or_default().trim_end_matches('/');
+    let place = |meta: &ObjectMeta| Some(format!("{root}/{}", meta.location.filename()?));
+    let objects = listed.objects.iter();
+    let mut found: Vec<Stored> =
+        objects.filter_map(|meta| Some(stored(PathBuf::from(place(meta)?), meta))).collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+pub(super) fn stat(path: &Path) -> Result<Stored> {
+    let Address { service, store, key } = Address::of(path)?;
+    let meta = asked((path, service, "open the file"), async move { store.head(&key).await })?;
+    Ok(stored(path.to_path_buf(), &meta))
+}
+
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
+    let address = Address::of(path)?;
+    failure::told((path, address.service, "open the trace"), reader::open(&address))
+}
+
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    let Address { service, store, key } = Address::of(path)?;
+    asked((path, service, "read the file"), async move {
+        match failure::unless_absent(store.get(&key).await)? {
+            Some(answer) => answer.bytes().await.map(|bytes| Some(bytes.to_vec())),
+            None => Ok(None),
+        }
+    })
+}
+
+pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
+    let Address { service, store, key } = Address::of(path)?;
+    let bytes = Bytes::copy_from_slice(bytes);
+    // One request up to 5 GB: parts cannot be written under a condition.
+    let created = async move {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            match store.put_opts(&key, PutPayload::from_bytes(bytes.clone()), options).await {
+                Ok(_) => return Ok(Created::New),
+                Err(error @ object_store::Error::AlreadyExists { .. }) => {
+                    // Also the answer while somebody else writes it, who may fail.
+                    match failure::unless_absent(store.head(&key).await)? {
+                        Some(_) => return Ok(Created::Kept),
+                        None if tries < TRIES => {}
+                        None => return Err(error),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    asked((path, service, "write the file"), created)
+}
+
+/// How often somebody else may begin to write an object and not finish.
+const TRIES: u32 = 5;
+
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut input = bytes;
+    write(path, bytes.len() as u64, &mut input)
+}
+
+/// Copies a file of this machine to an address.
+pub(super) fn upload(file: &Path, path: &Path) -> Result<()> {
+    let failed = |error| Error::io(file, "read the file", error);
+    let mut input = File::open(file).map_err(failed)?;
+    let size = input.metadata().map_err(failed)?.len();
+    write(path, size, &mut input)
+}
+
+fn write(path: &Path, size: u64, input: &mut dyn Read) -> Result<()> {
+    let Address { service, store, key } = Address::of(path)?;
+    let doing = (path, service, "write the file");
+    if size <= PART as u64 {
+        let bytes = part(path, input)?;
+        let put = async move { store.put(&key, bytes.into()).await.map(drop) };
+        return asked(doing, put);
+    }
+    let mut upload = asked(doing, async move { store.put_multipart(&key).await })?;
+    let written = write_parts(doing, &mut upload, input);
+    match written {
+        Ok(()) => asked(doing, async move { upload.complete().await.map(drop) }),
+        Err(error) => {
+            // Parts that become no object cost money until they are removed.
+            let _ = waiting::done(async move { upload.abort().await });
+            Err(error)
+        }
+    }
+}
+
+/// Writes one part after the other, so that one of them is in memory.
+fn write_parts(
+    doing: (&Path, Service, &str),
+    upload: &mut Box<dyn MultipartUpload>,
+    input: &mut dyn Read,
+) -> Result<()> {
+    loop {
+        let bytes = part(doing.0, input)?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        asked(doing, upload.put_part(bytes.into()))?;
+    }
+}
+
+fn part(path: &Path, input: &mut dyn Read) -> Result<Bytes> {
+    let mut bytes = Vec::new();
+    let read = input.take(PART as u64).read_to_end(&mut bytes);
+    read.map_err(|error| Error::io(path, "read what is written there", error))?;
+    Ok(bytes.into())
+}
+
+fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
+    // Some answers have it in quotes, and some have not.
+    let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
+    let version = tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
+    Stored { path, size: meta.size, version }
+}
+
+/// Asks a store and waits for the answer.
+fn asked<T: Send + 'static>(
+    doing: (&Path, Service, &str),
+    request: impl Future<Output = Answer<T>> + Send + 'static,
+) -> Result<T> {
+    failure::told(doing, waiting::done(request))
+}

@@ -1,0 +1,230 @@
+//! An object → its bytes as they come: a few ranges are on their way while one is read, and no more.
+//!
+//! ```text
+//! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      the next ones are asked for when the second is
+//! ```
+//! The first answer tells the size and the ETag, and each further range is asked for under that ETag: an
+//! object that is written meanwhile is an error, and never half of one and half of the other. A web server
+//! need not know ranges; there one answer is read as it comes.
+
+use super::address::{Address, Service};
+use super::failure;
+use super::waiting::{self, Pending};
+use bytes::{Buf, Bytes};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use object_store::path::Path as Key;
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the head of a trace fits in: the reader takes so much text at once, of a packed file more.
+const FIRST: u64 = 256 * 1024;
+/// Large enough that waiting for an answer (some 50 ms) costs little.
+const RANGE: u64 = 8 * 1024 * 1024;
+/// Ranges on their way.
+const AHEAD: usize = 3;
+
+type Answer<T> = object_store::Result<T>;
+
+/// Opens an object.
+///
+/// # Errors
+/// If it is not there, or may not be read.
+pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
+    match address.service {
+        Service::Web => whole(address),
+        Service::S3 | Service::Google | Service::Azure => ranges(address),
+    }
+}
+
+/// An object that is read range by range.
+struct Ranges {
+    store: Arc<dyn ObjectStore>,
+    key: Key,
+    size: u64,
+    etag: Option<String>,
+    /// Where the next range begins that was not asked for yet.
+    next: u64,
+    pending: VecDeque<Pending<Answer<Bytes>>>,
+    current: Bytes,
+}
+
+fn ranges(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
+    let Address { store, key, .. } = address.clone();
+    let first = waiting::done(async move {
+        let answer = match first(&*store, &key).await {
+            Ok(answer) => Ok(answer),
+            // There is no first byte of an empty object.
+            Err(error) => match store.head(&key).await {
+                Ok(meta) if meta.size == 0 => Ok((meta, Bytes::new())),
+                _ => Err(error),
+            },
+        };
+        answer.map(|(meta, bytes)| Ranges::new(store, key, meta, bytes))
+    })?;
+    Ok(first.map(|ranges| -> Box<dyn Read + Send> { Box::new(ranges) }))
+}
+
+async fn first(store: &dyn ObjectStore, key: &Key) -> Answer<(ObjectMeta, Bytes)> {
+    let options = GetOptions { range: Some(GetRange::Bounded(0..FIRST)), ..GetOptions::default() };
+    let answer = store.get_opts(key, options).await?;
+    let meta = answer.meta.clone();
+    Ok((meta, answer.bytes().await?))
+}
+
+impl Ranges {
+    fn new(store: Arc<dyn ObjectStore>, key: Key, meta: ObjectMeta, current: Bytes) -> Ranges {
+        let (size, next) = (meta.size, current.len() as u64);
+        Ranges { store, key, size, etag: meta.e_tag, next, pending: VecDeque::new(), current }
+    }
+
+    /// Asks for ranges until enough of them are on their way.
+    fn ask(&mut self) -> io::Result<()> {
+        while self.pending.len() < AHEAD && self.next < self.size {
+            let range = self.next..self.size.min(self.next + RANGE);
+            self.next = range.end;
+            let (store, key, etag) = (self.store.clone(), self.key.clone(), self.etag.clone());
+            let asked = async move { one(&*store, &key, etag, range).await };
+            self.pending.push_back(waiting::begin(asked)?);
+        }
+        Ok(())
+    }
+}
+
+async fn one(
+    store: &dyn ObjectStore,
+    key: &Key,
+    if_match: Option<String>,
+    range: Range<u64>,
+) -> Answer<Bytes> {
+    let options =
+        GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
+    let same = options.if_match.clone();
+    let answer = store.get_opts(key, options).await?;
+    // Not every server looks at the condition.
+    if same.is_some() && answer.meta.e_tag != same {
+        let source = "another ETag".into();
+        return Err(object_store::Error::Precondition { path: key.to_string(), source });
+    }
+    answer.bytes().await
+}
+
+impl Read for Ranges {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            self.ask()?;
+            let Some(pending) = self.pending.pop_front() else { return Ok(0) };
+            self.current = pending.wait()?.map_err(|error| failure::system(&error))?;
+        }
+        let count = out.len().min(self.current.len());
+        self.current.copy_to_slice(&mut out[..count]);
+        Ok(count)
+    }
+}
+
+/// An answer that is read as it comes.
+struct Pieces {
+    /// `None` behind the end.
+    stream: Option<BoxStream<'static, Answer<Bytes>>>,
+    current: Bytes,
+}
+
+fn whole(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
+    let Address { store, key, .. } = address.clone();
+    let opened = waiting::done(async move { store.get(&key).await })?;
+    Ok(opened.map(|answer| -> Box<dyn Read + Send> {
+        Box::new(Pieces { stream: Some(answer.into_stream()), current: Bytes::new() })
+    }))
+}
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            let Some(mut stream) = self.stream.take() else { return Ok(0) };
+            let asked = async move { (stream.next().await, stream) };
+            let (piece, stream) = waiting::done(asked)?;
+            if let Some(piece) = piece {
+                self.current = piece.map_err(|error| failure::system(&error))?;
+                self.stream = Some(stream);
+            }
+        }
+        let count = out.len().min(self.current.len());
+        self.current.copy_to_slice(&mut out[..count]);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object_store::memory::InMemory;
+
+    const SIZE: usize = (FIRST + 2 * RANGE + 5) as usize;
+
+    fn bytes(seed: usize) -> Vec<u8> {
+        (0..SIZE).map(|at| ((at * 31 + at / 251 + seed) % 256) as u8).collect()
+    }
+
+    fn address(service: Service, content: Vec<u8>) -> Address {
+        let (store, key) = (Arc::new(InMemory::new()), Key::from("a/b"));
+        put(store.clone(), content);
+        Address { service, store, key }
+    }
+
+    fn put(store: Arc<dyn ObjectStore>, content: Vec<u8>) {
+        let put = async move { store.put(&Key::from("a/b"), content.into()).await };
+        waiting::done(put).expect("a runtime").expect("written");
+    }
+
+    fn opened(address: &Address) -> Box<dyn Read + Send> {
+        open(address).expect("a runtime").expect("opened")
+    }
+
+    #[test]
+    fn all_bytes_come_in_their_order() {
+        for service in [Service::S3, Service::Web] {
+            let address = address(service, bytes(0));
+            let mut read = Vec::new();
+            opened(&address).read_to_end(&mut read).expect("read");
+            assert!(read == bytes(0), "{service:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_written_meanwhile_is_an_error() {
+        let address = address(Service::S3, bytes(0));
+        let mut reader = opened(&address);
+        reader.read_exact(&mut [0; 1000]).expect("the first bytes");
+        put(address.store.clone(), bytes(1));
+        let error = reader.read_to_end(&mut Vec::new()).expect_err("changed");
+        assert_eq!(error.kind(), io::ErrorKind::StaleNetworkFileHandle);
+    }
+
+    #[test]
+    fn an_empty_object_has_no_bytes() {
+        let mut read = Vec::new();
+        opened(&address(Service::S3, Vec::new())).read_to_end(&mut read).expect("read");
+        assert!(read.is_empty());
+    }
+
+    #[test]
+    fn a_head_takes_one_small_range_alone() {
+        let mut ranges = {
+            let Address { store, key, .. } = address(Service::S3, bytes(0));
+            let (meta, current) = waiting::done({
+                let (store, key) = (store.clone(), key.clone());
+                async move { first(&*store, &key).await }
+            })
+            .expect("a runtime")
+            .expect("read");
+            Ranges::new(store, key, meta, current)
+        };
+        ranges.read_exact(&mut [0; FIRST as usize]).expect("the head");
+        assert_eq!((ranges.next, ranges.pending.len()), (FIRST, 0));
+        ranges.read_exact(&mut [0; 1]).expect("one more");
+        assert!(ranges.pending.len() < AHEAD && ranges.next == SIZE as u64);
+    }
+}

@@ -1,0 +1,89 @@
+//! A future → its result: requests run on two threads of their own, and who asks waits.
+
+use std::future::Future;
+use std::io;
+use std::sync::LazyLock;
+use std::sync::mpsc::{Receiver, sync_channel};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
+
+/// Requests wait for the network, which takes no core; two threads decrypt what comes.
+const THREADS: usize = 2;
+
+static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
+    Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_name("tracetree-storage")
+        .enable_all()
+        .build()
+});
+
+/// What was asked for, and is on its way. It is given up where nobody waits for it any more.
+pub(super) struct Pending<T> {
+    told: Receiver<T>,
+    work: AbortHandle,
+}
+
+impl<T> Pending<T> {
+    /// Waits for it. A thread of another program's runtime may wait as well.
+    ///
+    /// # Errors
+    /// If the work ended without a result.
+    pub(super) fn wait(&self) -> io::Result<T> {
+        self.told.recv().map_err(|_| io::Error::other("the request ended without an answer"))
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
+}
+
+/// Begins some work.
+///
+/// # Errors
+/// If the system gives no threads.
+pub(super) fn begin<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> io::Result<Pending<T>> {
+    let (tell, told) = sync_channel(1);
+    let runtime =
+        RUNTIME.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+    let work = runtime.spawn(async move {
+        // Nobody waits any more where this fails.
+        let _ = tell.send(work.await);
+    });
+    Ok(Pending { told, work: work.abort_handle() })
+}
+
+/// Does some work and waits for it.
+///
+/// # Errors
+/// As [`begin`] and [`Pending::wait`].
+pub(super) fn done<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> io::Result<T> {
+    begin(work)?.wait()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_of_another_runtime_may_wait() {
+        let other = Builder::new_current_thread().build().expect("a runtime");
+        let waited = other.block_on(async { done(async { 7 }) });
+        assert_eq!(waited.expect("done"), 7);
+    }
+
+    #[test]
+    fn work_that_panics_is_an_error() {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let waited = done(async { std::hint::black_box(None::<u8>).expect("nothing") });
+        std::panic::set_hook(hook);
+        assert!(waited.is_err());
+    }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# The command with the feature `remote` -> its tests against an S3-compatible server (moto) on this machine.
+#
+#   run.sh COMMAND [PYTEST ARGUMENTS]
+#
+# Needs Python 3.10 or newer and a package index; what is installed stands in target/remote. PYTHON names the
+# interpreter.
+set -eu
+
+command=$(realpath "${1:?"name the command: cargo build --features remote makes target/debug/tracetree"}")
+shift
+cd "$(dirname "$0")/../.."
+
+place=$PWD/target/remote
+[ -x "$place/bin/python" ] || "${PYTHON:-python3}" -m venv "$place"
+"$place/bin/pip" install --quiet --disable-pip-version-check --requirement tests/remote/requirements.txt
+TRACETREE="$command" exec "$place/bin/python" -m pytest -p no:cacheprovider --rootdir tests/remote tests/remote "$@"
