@@ -74,6 +74,16 @@ impl<'a> Places<'a> {
         &self.places
     }
 
+    /// The nodes of each place so far, in the order of the merged tree.
+    pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
+        let mut nodes = vec![Vec::new(); self.places.len()];
+        for (&node, place) in &self.of_nodes {
+            nodes[place.index()].push(node);
+        }
+        nodes.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        nodes
+    }
+
     /// Whether a module's call stands at a node.
     pub(super) fn is_module(&self, node: MergedId) -> bool {
         let node = self.analysis.diff().merged().node(node);
