@@ -24,7 +24,7 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
             text,
             "- {} {} {}: {}",
             cause.difference,
-            wrapped(cause.reason),
+            whole(cause.reason),
             whole(&cause.place),
             wrapped(&cause.evidence),
         );

@@ -113,8 +113,8 @@ function drawTimeline() {
   pen.fillStyle = view.colours.card;
   pen.fillRect(0, 0, width, timeline.height);
   drawAxis(view);
-  drawCauses(view);
   timeline.lanes.forEach((lane, at) => drawLane(view, lane, at));
+  drawCauses(view);
   drawEnds(view);
   const marked = pointed >= 0 ? pointed : chosenSlice();
   if (marked >= 0) drawPair(view, marked);
@@ -136,10 +136,11 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// A moment in the unit that fits the distance of two marks.
-function span(ns, step = ns) {
-  const [unit, scale] = Math.abs(step) >= 1e6 ? ["ms", 1e6] : Math.abs(step) >= 1e3 ? ["µs", 1e3] : ["ns", 1];
-  return `${Number((ns / scale).toFixed(step < scale ? 3 : 0))} ${unit}`;
+// A moment in the unit that fits it, or that fits the distance of two marks.
+function span(ns, step) {
+  const size = Math.abs(step ?? ns);
+  const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
+  return `${Number(step ? (ns / scale).toFixed(1) : (ns / scale).toPrecision(4))} ${unit}`;
 }
 
 function drawLane({ pen, width, from, to, colours, x }, lane, at) {
@@ -163,11 +164,12 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
       const size = Math.max(Math.min(x(start[slice] + time[slice]), width + 2) - left, 0.75);
       pen.fillStyle = sliceColour(slice, colours);
       pen.fillRect(left, y, Math.max(size - (size > 3 ? 1 : 0), 0.75), SLICE_HEIGHT - 1);
-      const room = Math.floor((size - 5) / 6.1);
+      const badges = timeline.causes.filter((cause) => cause.node === timeline.slices.node[slice]).length;
+      const room = Math.floor((size - 5 - 11 * badges) / 6.1);
       if (room < 3) continue;
       pen.fillStyle = colours.text;
       const text = shortName(sliceName(slice));
-      pen.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, Math.max(left, 0) + 2, y + 9);
+      pen.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, Math.max(left, 0) + 2 + 11 * badges, y + 9);
     }
   });
 }
@@ -186,17 +188,24 @@ function drawEnds({ pen, colours, x }) {
   });
 }
 
-// The leading causes, by their number in the list.
-function drawCauses({ pen, colours, x }) {
-  pen.font = "600 10.5px system-ui, sans-serif";
-  for (const { cause, from, to } of timeline.causes) {
-    pen.globalAlpha = 0.12;
-    pen.fillStyle = colours.hit;
-    pen.fillRect(x(from), AXIS, Math.max(x(to) - x(from), 1), timeline.height);
-    pen.globalAlpha = 1;
-    pen.fillStyle = colours.hit;
-    pen.fillRect(x(from), AXIS - 2, Math.max(x(to) - x(from), 2), 2);
-    pen.fillText(String(cause + 1), x(from) + 2, AXIS + 9);
+// The leading causes: their number in the list, at their calls on both sides.
+function drawCauses(view) {
+  const { pen, colours, width } = view;
+  pen.font = "600 10px system-ui, sans-serif";
+  const beside = new Map();
+  for (const { cause, node } of timeline.causes) {
+    for (const at of timeline.byNode.get(node) || []) {
+      const box = sliceBox(view, at);
+      if (box.right < 0 || box.left > width) continue;
+      pen.fillStyle = colours.hit;
+      pen.fillRect(box.left, box.top + SLICE_HEIGHT - 3, Math.max(box.right - box.left, 2), 2);
+      // Causes at one call stand beside each other.
+      const left = beside.get(at) ?? Math.max(box.left, 0);
+      pen.fillRect(left, box.top - 2, 10, 11);
+      pen.fillStyle = colours.card;
+      pen.fillText(String(cause + 1), left + 2, box.top + 7);
+      beside.set(at, left + 11);
+    }
   }
 }
 
@@ -218,20 +227,13 @@ function drawPair(view, at) {
   }
   if (boxes.length < 2) return;
   const [above, below] = boxes[0].top < boxes[1].top ? boxes : [boxes[1], boxes[0]];
-  pen.globalAlpha = 0.18;
-  pen.fillStyle = colours.focus;
-  pen.beginPath();
-  pen.moveTo(above.left, above.top + SLICE_HEIGHT);
-  pen.lineTo(above.right, above.top + SLICE_HEIGHT);
-  pen.lineTo(below.right, below.top);
-  pen.lineTo(below.left, below.top);
-  pen.fill();
-  pen.globalAlpha = 1;
   pen.lineWidth = 1;
-  pen.beginPath();
-  pen.moveTo(above.left, above.top + SLICE_HEIGHT);
-  pen.lineTo(below.left, below.top);
-  pen.stroke();
+  for (const end of ["left", "right"]) {
+    pen.beginPath();
+    pen.moveTo(above[end], above.top + SLICE_HEIGHT);
+    pen.lineTo(below[end], below.top);
+    pen.stroke();
+  }
 }
 
 // ---- telling
@@ -289,22 +291,24 @@ function listedPairs() {
 
 function drawTimelineList() {
   const box = document.getElementById("timeline-list");
-  const table = box.querySelector("table");
-  table?.remove();
+  box.querySelector("div")?.remove();
   if (!box.open) return;
   const all = listedPairs();
   const chosen = chosenSlice();
-  const line = (at) => element("tr", { class: at === chosen ? "differs" : null },
-    element("th", { scope: "row" }, element("button", { type: "button", "data-slice": timeline.slices.node[at], "aria-pressed": String(at === chosen), onclick: () => {
+  const line = (at) => element("li", { class: at === chosen ? "differs" : null },
+    element("button", { type: "button", "data-slice": timeline.slices.node[at], "aria-pressed": String(at === chosen), onclick: () => {
       chooseSlice(at);
       box.querySelector(`[data-slice="${timeline.slices.node[at]}"]`)?.focus();
-    } }, name(shortName(sliceName(at))))),
-    element("td", {}, page.texts[timeline.lanes[timeline.slices.lane[at]].name]),
-    element("td", {}, sliceFigures(at)));
+    } }, name(cut(shortName(sliceName(at))))),
+    element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.slices.lane[at]].name]}: ${sliceFigures(at)}`));
   const more = all.length - LISTED;
-  box.append(element("table", { class: "timeline-lines" },
-    element("caption", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, the largest difference first${more > 0 ? "; zoom in for the others" : ""}`),
-    element("tbody", {}, ...all.slice(0, LISTED).map(line))));
+  box.append(element("div", {},
+    element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, the largest difference first${more > 0 ? "; zoom in for the others" : ""}`),
+    element("ol", { class: "timeline-lines" }, ...all.slice(0, LISTED).map(line))));
+}
+
+function cut(text) {
+  return text.length > 2 * FOLD ? text.slice(0, 2 * FOLD - 1) + "…" : text;
 }
 
 // ---- pointing, dragging, keys

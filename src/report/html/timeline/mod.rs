@@ -175,5 +175,5 @@ fn remark(
     if lanes > 0 {
         text += &format!("; {lanes} threads and streams with the least time, too");
     }
-    text + "; --emit perfetto writes a file with everything."
+    text + "; the Perfetto file has everything."
 }

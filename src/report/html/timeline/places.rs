@@ -3,8 +3,8 @@
 use super::shown::Shown;
 use crate::analysis::{Analysis, IdleKind, Part};
 use crate::diff::MergedId;
-use crate::report::nodes::times_below;
-use crate::side::Side;
+use crate::report::nodes::own_time;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 use serde::Serialize;
@@ -26,14 +26,18 @@ pub(super) struct CausePlace {
 
 /// The causes that have a call in the step.
 pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
-    let mut below: BTreeMap<Option<IdleKind>, Vec<i64>> = BTreeMap::new();
+    let mut known: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     let mut places = Vec::new();
     for (at, cause) in analysis.causes().leading().iter().enumerate() {
         let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-        let below = below.entry(kind).or_insert_with(|| differences(analysis, kind));
-        let spans = cause.nodes.iter().filter_map(|&id| Some((id, span(analysis, shown, id)?)));
-        let most = spans.min_by_key(|&(id, _)| (Reverse(below[id.index()].abs()), id));
-        places.extend(most.map(|(id, (from, to))| CausePlace {
+        // What many small causes are one of stands at each place by itself.
+        let extent = if cause.node.is_some() { Extent::Below } else { Extent::Own };
+        let of_kind = known.entry((kind, extent));
+        let differences = of_kind.or_insert_with(|| differences(analysis, kind, extent));
+        let in_step = cause.nodes.iter().copied().filter(|&id| is_in(analysis, shown, id));
+        let most = in_step.min_by_key(|&id| (Reverse(differences[id.index()].abs()), id));
+        let span = most.and_then(|id| Some((id, span(analysis, shown, id)?)));
+        places.extend(span.map(|(id, (from, to))| CausePlace {
             cause: at,
             node: id.index(),
             from: from.0,
@@ -43,11 +47,17 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// Candidate − baseline at and below each node: of the idle time of one kind, else of the accounted time.
-/// On a host alone both are told in one word.
-fn differences(analysis: &Analysis, kind: Option<IdleKind>) -> Vec<i64> {
+/// Whether the time of a node is told with that of the nodes below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Own,
+    Below,
+}
+
+/// Candidate − baseline at, or at and below, each node: of the idle time of one kind, else of the
+/// accounted time. On a host alone both are told in one word.
+fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
-    let busy = times_below(analysis);
     let mut differences: Vec<i64> = vec![0; merged.len()];
     for row in analysis.wall().idle() {
         if let Some(owner) =
@@ -56,20 +66,31 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>) -> Vec<i64> {
             differences[owner.index()] += row.difference().0;
         }
     }
-    for id in merged.ids().rev() {
-        if let Some(parent) = merged.parent(id) {
-            let below = differences[id.index()];
-            differences[parent.index()] += below;
+    if kind.is_none() || super::is_host(analysis) {
+        for (difference, (_, node)) in differences.iter_mut().zip(merged.nodes()) {
+            let own = PerSide::from_fn(|side| own_time(analysis, side, node));
+            *difference += own.difference().0;
         }
     }
-    if kind.is_none() || super::is_host(analysis) {
-        for (difference, (one, two)) in
-            differences.iter_mut().zip(busy.baseline.iter().zip(&busy.candidate))
-        {
-            *difference += (*two - *one).0;
+    if extent == Extent::Below {
+        for id in merged.ids().rev() {
+            if let Some(parent) = merged.parent(id) {
+                let below = differences[id.index()];
+                differences[parent.index()] += below;
+            }
         }
     }
     differences
+}
+
+/// Whether an event of a node, of either side, is in the step.
+fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
+    let node = analysis.diff().merged().node(id);
+    Side::BOTH.iter().any(|&side| {
+        node.call(side).is_some_and(|call| {
+            analysis.tree(side).event(call).is_some() && shown.holds(analysis, side, call)
+        })
+    })
 }
 
 /// From the first moment of a node's calls to the last, with the GPU events below, since the step began;
