@@ -171,7 +171,7 @@ fn the_parts_stand_in_the_order_of_the_page() {
         "By ",
         "Steps",
         "Idle time by owner",
-        "Other kernel counts",
+        "The same kernels",
         "Account",
     ];
     let places: Vec<usize> = order.iter().map(|wanted| at(wanted)).collect();

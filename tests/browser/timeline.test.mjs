@@ -101,7 +101,7 @@ test("buttons zoom and move, and all shows the whole step", async () => {
   assert.ok((await range(page))[0] < later[0]);
   await press("zoom out");
   await press("zoom in");
-  await press("the whole step");
+  await press("all of the step");
   assert.deepEqual(await range(page), whole);
   await page.close();
 });

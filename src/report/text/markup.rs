@@ -9,13 +9,13 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
     for letter in shorten(&text, longest).chars() {
-        if "\\`*_[]<>&|#~".contains(letter) {
-            shown.push('\\');
-        }
-        shown.push(letter);
-        if letter == '@' {
+        match letter {
+            // So that no pair of them, in texts beside each other, holds code.
+            '`' => shown.push_str("&#96;"),
             // Else the name behind it would be told of it.
-            shown.push('\u{200b}');
+            '@' => shown.push_str("@\u{200b}"),
+            letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
+            letter => shown.push(letter),
         }
     }
     shown
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_text_breaks_no_table_and_is_no_markup() {
         assert_eq!(plain("a|b<script>\n*x*", 99), "a\\|b\\<script\\>\\\\n\\*x\\*");
-        assert_eq!(plain("x @someone", 99), "x @\u{200b}someone");
+        assert_eq!(plain("`x` @someone", 99), "&#96;x&#96; @\u{200b}someone");
         assert_eq!(plain(&"x".repeat(1_000), 10).chars().count(), 10);
     }
 }

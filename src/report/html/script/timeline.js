@@ -441,7 +441,7 @@ function drawTimelineControls() {
   const controls = [
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
-    button("all", "the whole step", () => setRange(0, timeline.whole)),
+    button("all", "all of the step", () => setRange(0, timeline.whole)),
   ];
   if (places.length) {
     controls.push(choice("go to cause", "cause", [["", "…"], ...places], "", (value) => {
