@@ -191,11 +191,16 @@ test("each cause in the step opens the timeline at its place", async () => {
     const [from, to] = await range(page);
     const place = await page.evaluate((at) => timeline.causes[at], at);
     assert.ok(from <= place.from && to >= place.to, JSON.stringify({ place, from, to }));
-    assert.equal(await page.evaluate(() => stateNumber("slice")), place.node);
+    assert.equal(await page.evaluate(() => stateNumber("slice")), place.event ?? place.node);
   }
   // The list beside the canvas leads there, too.
   await page.selectOption("[data-key=cause]", "0");
-  assert.equal(await page.evaluate(() => stateNumber("slice")), (await page.evaluate(() => timeline.causes[0])).node);
+  const first = await page.evaluate(() => timeline.causes[0]);
+  assert.equal(await page.evaluate(() => stateNumber("slice")), first.event ?? first.node);
+  // A cause in the time of the GPU shows what the GPU ran, and stands at its call as well.
+  const ofGpu = await page.evaluate(() => timeline.causes.filter(({ event }) => event !== null).map(({ node, event }) =>
+    [event, node].map((one) => timeline.slices.kind[timeline.byNode.get(one)[0]])));
+  assert.ok(ofGpu.length > 0 && ofGpu.every(([event, node]) => event === "g" && node !== "g"), JSON.stringify(ofGpu));
   await page.close();
 });
 

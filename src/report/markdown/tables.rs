@@ -131,7 +131,7 @@ pub(super) fn list(list: &List) -> Section {
     for line in &list.lines {
         let note = match line.note.as_str() {
             "" => String::new(),
-            note => format!(" {}", plain(note, CELL)),
+            note => format!(" {}", cell(note)),
         };
         let cells = line.cells.join(" | ");
         section.lines.push(format!("| {}{note} | {cells} |\n", cell(&line.name)));

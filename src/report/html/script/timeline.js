@@ -148,7 +148,7 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
   if (at === 0 || timeline.lanes[at - 1].side !== lane.side) {
     pen.font = "600 12px system-ui, sans-serif";
     pen.fillStyle = colours.text;
-    pen.fillText(sideText(lane.side), 4, top - LANE_HEAD - 6);
+    pen.fillText(sideText(lane.side, width), 4, top - LANE_HEAD - 6);
   }
   pen.font = "10.5px system-ui, sans-serif";
   pen.fillStyle = colours.dim;
@@ -164,7 +164,8 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
       const size = Math.max(Math.min(x(start[slice] + time[slice]), width + 2) - left, 0.75);
       pen.fillStyle = sliceColour(slice, colours);
       pen.fillRect(left, y, Math.max(size - (size > 3 ? 1 : 0), 0.75), SLICE_HEIGHT - 1);
-      const badges = timeline.causes.filter((cause) => cause.node === timeline.slices.node[slice]).length;
+      const isHere = ({ node, event }) => [node, event].includes(timeline.slices.node[slice]);
+      const badges = timeline.causes.filter(isHere).length;
       const room = Math.floor((size - 5 - 11 * badges) / 6.1);
       if (room < 3) continue;
       pen.fillStyle = colours.text;
@@ -174,9 +175,10 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
   });
 }
 
-function sideText(side) {
+function sideText(side, room = Infinity) {
   const step = timeline.steps[side - 1];
-  return `${page.names[side - 1]}${step ? ": " + step : ""}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
+  const name = `${page.names[side - 1]}${step ? ": " + step : ""}`;
+  return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
 // Where the host left the step on each side: what stands behind runs after it.
@@ -193,8 +195,8 @@ function drawCauses(view) {
   const { pen, colours, width } = view;
   pen.font = "600 10px system-ui, sans-serif";
   const beside = new Map();
-  for (const { cause, node } of timeline.causes) {
-    for (const at of timeline.byNode.get(node) || []) {
+  for (const { cause, node, event } of timeline.causes) {
+    for (const at of [node, event].flatMap((one) => timeline.byNode.get(one) || [])) {
       const box = sliceBox(view, at);
       if (box.right < 0 || box.left > width) continue;
       pen.fillStyle = colours.hit;
@@ -425,8 +427,8 @@ function timelineKey(event) {
 // ---- causes and controls
 
 // The place of a cause, with as much around it as it is long.
-function showInTimeline({ node, from, to }) {
-  setState({ at: "timeline", slice: node });
+function showInTimeline({ node, event, from, to }) {
+  setState({ at: "timeline", slice: event ?? node });
   const around = Math.max((to - from) / 2, timeline.whole / 500);
   setRange(from - around, to + around);
   describeSlice(chosenSlice());
@@ -438,10 +440,10 @@ function drawTimelineControls() {
   if (!timeline) return;
   const button = (text, title, act) => element("button", { type: "button", "aria-label": title, title, onclick: act }, text);
   const places = timeline.causes.map((place, at) => [String(at), `${place.cause + 1}. ${causeName(place.cause)}`]);
-  const controls = [
+  const controls = [element("span", { class: "buttons" },
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
-    button("all", "all of the step", () => setRange(0, timeline.whole)),
+    button("all", "all of the step", () => setRange(0, timeline.whole))),
   ];
   if (places.length) {
     controls.push(choice("go to cause", "cause", [["", "…"], ...places], "", (value) => {

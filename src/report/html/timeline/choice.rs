@@ -42,7 +42,7 @@ pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace]) -> Chosen {
         known.into_values().partition(|candidate| candidate.is_gpu);
     let mut kept = longest(gpu);
     kept.extend(longest(host));
-    kept.extend(causes.iter().map(|cause| cause.node));
+    kept.extend(causes.iter().flat_map(|cause| std::iter::once(cause.node).chain(cause.event)));
     slices.retain(|slice| kept.contains(&slice.node.index()));
     Chosen { slices, of }
 }

@@ -18,6 +18,8 @@ pub(super) struct CausePlace {
     cause: usize,
     /// Its node of the merged tree.
     pub(super) node: usize,
+    /// Of a cause in the time of the GPU, the event below it that differs most: it has the time.
+    pub(super) event: Option<usize>,
     /// When it begins on the side that is first, since the step began.
     pub(super) from: i64,
     /// When it ends on the side that is last, with the GPU events that it launched.
@@ -40,6 +42,7 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
         places.extend(span.map(|(id, (from, to))| CausePlace {
             cause: at,
             node: id.index(),
+            event: kind.is_none().then(|| largest_event(analysis, id)).flatten(),
             from: from.0,
             to: to.0,
         }));
@@ -81,6 +84,24 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
         }
     }
     differences
+}
+
+/// The node of the GPU event below a node, on either side, whose time differs most.
+fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
+    let merged = analysis.diff().merged();
+    let node = merged.node(id);
+    let of_side = |side: Side| {
+        let (tree, call) = (analysis.tree(side), node.call(side));
+        let below = call.into_iter().flat_map(move |call| tree.subtree(call));
+        let events = below.filter(move |&call| tree.kind(call) == CallKind::Gpu);
+        events.map(move |call| merged.of(side, call))
+    };
+    let difference = |id: MergedId| {
+        let own = PerSide::from_fn(|side| own_time(analysis, side, merged.node(id)));
+        own.difference().abs()
+    };
+    let events = Side::BOTH.into_iter().flat_map(of_side);
+    events.min_by_key(|&id| (Reverse(difference(id)), id)).map(|id| id.index())
 }
 
 /// Whether an event of a node, of either side, is in the step.
