@@ -267,7 +267,7 @@ function describeSlice(at) {
   const node = timeline.slices.node[at];
   const buttons = at === chosenSlice() && positionOf(node) >= 0
     ? [" ", element("button", { type: "button", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
-  timelineInfo.replaceChildren(name(sliceName(at)), element("br"), sliceFigures(at), ...buttons);
+  timelineInfo.replaceChildren(name(cut(sliceName(at))), element("br"), sliceFigures(at), ...buttons);
 }
 
 function chooseSlice(at) {
@@ -426,9 +426,15 @@ function timelineKey(event) {
 
 // ---- causes and controls
 
+// What of a cause has both sides to compare: the GPU event, else the call.
+function causeNode({ node, event }) {
+  return (timeline.byNode.get(event) || []).length > 1 ? event : node;
+}
+
 // The place of a cause, with as much around it as it is long.
-function showInTimeline({ node, event, from, to }) {
-  setState({ at: "timeline", slice: event ?? node });
+function showInTimeline(place) {
+  const { from, to } = place;
+  setState({ at: "timeline", slice: causeNode(place) });
   const around = Math.max((to - from) / 2, timeline.whole / 500);
   setRange(from - around, to + around);
   describeSlice(chosenSlice());
