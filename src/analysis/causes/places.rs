@@ -77,10 +77,12 @@ impl<'a> Places<'a> {
     /// The nodes of each place so far, in the order of the merged tree.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
-        for (&node, place) in &self.of_nodes {
+        let mut all: Vec<(MergedId, PlaceId)> =
+            self.of_nodes.iter().map(|(&node, &place)| (node, place)).collect();
+        all.sort_unstable();
+        for (node, place) in all {
             nodes[place.index()].push(node);
         }
-        nodes.iter_mut().for_each(|nodes| nodes.sort_unstable());
         nodes
     }
 

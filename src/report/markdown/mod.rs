@@ -32,24 +32,24 @@ pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io:
     // What stands at the end has its room from the beginning.
     let account = tables::account(analysis, &summary, unit);
     paper.reserved = account.len();
-    paper.add(opening::inputs(analysis));
-    paper.add(opening::notes(&summary));
-    paper.add(tables::names(analysis, &largest, top, unit));
+    paper.add(&opening::inputs(analysis));
+    paper.add(&opening::notes(&summary));
+    paper.add(&tables::names(analysis, &largest, top, unit));
     for section in comparison::of_names(analysis, &largest, unit) {
-        paper.add(section);
+        paper.add(&section);
     }
-    paper.add(comparison::rows(analysis, unit));
-    paper.add(comparison::points(analysis));
-    paper.add(tables::changes(analysis, &summary, unit));
+    paper.add(&comparison::rows(analysis, unit));
+    paper.add(&comparison::points(analysis));
+    paper.add(&tables::changes(analysis, &summary, unit));
     for chart in facets::of(analysis) {
-        paper.add(tables::chart(analysis, &chart, unit));
+        paper.add(&tables::chart(analysis, &chart, unit));
     }
     let lists = lists::of(analysis, unit);
     let (first, last): (Vec<_>, Vec<_>) =
         lists.iter().partition(|list| matches!(list.key, "steps" | "idle"));
-    first.into_iter().for_each(|list| paper.add(tables::list(list)));
-    paper.add(tables::efficiency(analysis));
-    last.into_iter().for_each(|list| paper.add(tables::list(list)));
+    first.into_iter().for_each(|list| paper.add(&tables::list(list)));
+    paper.add(&tables::efficiency(analysis));
+    last.into_iter().for_each(|list| paper.add(&tables::list(list)));
     paper.write(&account);
     if paper.left_out {
         paper
@@ -89,7 +89,7 @@ impl Paper {
     }
 
     /// Adds as many lines of a section as there is room for; no section without a line.
-    fn add(&mut self, section: Section) {
+    fn add(&mut self, section: &Section) {
         let used = self.text.len() + self.reserved + section.head.len() + section.foot.len();
         let mut room = (LONGEST - 200).saturating_sub(used);
         let fits = |line: &&String| {

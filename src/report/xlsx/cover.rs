@@ -17,6 +17,8 @@ const COUNT_DIFFERENCE: &str = "+#,##0;-#,##0;0";
 const RATIO: &str = "0.000";
 
 type Pick = fn(&SideSummary) -> f64;
+type Count = fn(&SideSummary) -> u64;
+type WallPart = fn(&WallTotals) -> Nanos;
 const TOTALS: [(&str, Pick); 6] = [
     ("accounted time, us", |side| side.kernel_time_us),
     ("sum of all rows, us", |side| side.row_sum_us),
@@ -109,7 +111,7 @@ impl Cover<'_> {
         };
         let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
         self.heading(&[what, one, two, "difference, ms", "ratio"])?;
-        let parts: [(&str, fn(&WallTotals) -> Nanos); 3] = [
+        let parts: [(&str, WallPart); 3] = [
             ("wall time", |totals| totals.own()),
             ("busy", |totals| totals.busy),
             ("idle", |totals| totals.idle),
@@ -179,7 +181,7 @@ impl Cover<'_> {
                 MICROS,
             )?;
         }
-        let counts: [(&str, fn(&SideSummary) -> u64); 2] = [
+        let counts: [(&str, Count); 2] = [
             ("events of the file", |side| side.events),
             ("accounted events", |side| side.accounted_events),
         ];
