@@ -57,6 +57,37 @@ fn the_same_kernel_that_takes_longer_is_slower() {
 }
 
 #[test]
+fn a_cause_knows_each_of_its_instances() {
+    causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
+        let cause = first_of(causes, &[Reason::KernelSlower]);
+        assert_eq!(cause.nodes.len(), 2, "one in each step: {cause:#?}");
+        assert_eq!(cause.nodes.first().copied(), cause.node);
+        assert!(cause.nodes.is_sorted_by(|a, b| a < b));
+    });
+}
+
+#[test]
+fn in_real_pairs_a_cause_stands_at_one_of_its_nodes() {
+    for (baseline, candidate) in [
+        ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
+        ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
+        ("old/resnet50_2021.num_workers_0.json.gz", "old/resnet50_2021.num_workers_4.json.gz"),
+    ] {
+        let (Some(baseline), Some(candidate)) = (traces::real(baseline), traces::real(candidate))
+        else {
+            return;
+        };
+        compare_files(PerSide::new(baseline, candidate), |analysis| {
+            for cause in analysis.causes().list() {
+                assert!(cause.nodes.is_sorted_by(|a, b| a < b), "{}", cause.place);
+                let stands = cause.node.is_none_or(|node| cause.nodes.contains(&node));
+                assert!(stands, "{} is at none of its nodes", cause.place);
+            }
+        });
+    }
+}
+
+#[test]
 fn another_kernel_for_the_same_op_is_named_old_and_new() {
     let new = "cutlass_80_tensorop_bf16_s16816gemm_128x64_align8";
     causes(product("gemm", 40.0), product(new, 30.0), |causes| {

@@ -108,6 +108,58 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
     // The thread, and for each op the op, the inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
+    // The timeline keeps 1,500 pairs of the host and as many of the GPU, and the leading causes.
+    let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
+    assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
+    let (_, told) = page.split_once(" are left out, and ").expect("what is left out");
+    let (left_out, rest) = told.split_once(" of ").expect("a number");
+    let all = rest.split_once(" events").expect("a number").0;
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    assert_eq!(number(left_out) + drawn, number(all));
+}
+
+/// Two steps of a made trace: what the timeline has of the chosen one, from the numbers it was made with.
+#[test]
+fn the_timeline_has_one_step_of_both_sides_from_its_start() {
+    let data = data_of(&page_of(&model_pair()));
+    let timeline = &data["timeline"];
+    let steps: Vec<&str> =
+        timeline["steps"].as_array().expect("steps").iter().filter_map(Value::as_str).collect();
+    assert!(["ProfilerStep#10", "ProfilerStep#11"].contains(&steps[0]), "{steps:?}");
+    assert!(["ProfilerStep#3", "ProfilerStep#4"].contains(&steps[1]), "{steps:?}");
+    assert_eq!(steps[0].ends_with("#10"), steps[1].ends_with("#3"), "paired by position");
+    let column = |key: &str| timeline["slices"][key].as_array().expect("a column").clone();
+    let names: Vec<&str> = column("name")
+        .iter()
+        .map(|name| data["texts"][name.as_u64().expect("a text") as usize].as_str().expect("text"))
+        .collect();
+    let lanes = timeline["lanes"].as_array().expect("lanes");
+    let side_of = |at: usize| {
+        let lane = column("lane")[at].as_u64().expect("a lane") as usize;
+        lanes[lane]["side"].as_u64().expect("a side")
+    };
+    // What the step before had launched runs in it, too, and is told apart.
+    let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
+    let is_of_step = |at: usize| relations[at] != b'o';
+    let times = |name: &str, side: u64| -> Vec<i64> {
+        let of = (0..names.len()).filter(|&at| names[at] == name && side_of(at) == side);
+        let of = of.filter(|&at| is_of_step(at));
+        of.map(|at| column("time")[at].as_i64().expect("nanoseconds")).collect()
+    };
+    assert!(times("gelu_kernel", 1).is_empty());
+    assert_eq!(times("gelu_kernel", 2), [3_000]);
+    assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
+    assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
+    assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
+    // A pair stands at one node: that is how the page joins its slices.
+    let node = |name: &str, side: u64| {
+        let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
+        column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
+    };
+    assert_eq!(node("gemm_kernel", 1), node("gemm_kernel", 2));
+    let starts: Vec<i64> = column("start").iter().filter_map(Value::as_i64).collect();
+    assert!((0..starts.len()).all(|at| starts[at] >= 0 || !is_of_step(at)), "{starts:?}");
+    assert_eq!((0..starts.len()).any(|at| !is_of_step(at)), steps[0].ends_with("#11"));
 }
 
 fn write_browser_reports(folder: &Path) {

@@ -22,14 +22,14 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     let text = markdown(&model_pair(), 20);
     assert!(text.starts_with("**step "), "{text}");
     assert!(text.contains("\n\nH100 takes 1."), "{text}");
-    let (_, names) = text.split_once("### Largest differences").expect("the section");
+    let (_, names) = text.split_once("### Differences").expect("the section");
     let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
     assert!(
-        first.starts_with("| `aten::addmm` | 6 | 126.000 | 85.998 | -40.002 | 0.68x |"),
+        first.starts_with("| `aten::addmm` | 6 | 6 | 126.000 | 85.998 | -40.002 | 0.68x |"),
         "{first}"
     );
     assert!(text.contains("By step") && text.contains("By module class"), "{text}");
-    assert!(text.contains("Account: ") && text.contains("exactly"), "{text}");
+    assert!(text.contains("### Account") && text.contains(" events, exactly."), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` MI300X"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
 }
@@ -38,7 +38,7 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
 fn top_bounds_the_table_of_names() {
     let names = |top| {
         let text = markdown(&model_pair(), top);
-        let (_, rest) = text.split_once("### Largest differences").expect("the section");
+        let (_, rest) = text.split_once("### Differences").expect("the section");
         let (table, _) = rest.split_once("<details>").expect("the next section");
         table.lines().filter(|line| line.starts_with("| `")).count()
     };
@@ -50,7 +50,9 @@ fn top_bounds_the_table_of_names() {
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
-        let mut rest = line;
+        // In the head of a detail there is no Markdown: a name is code of HTML.
+        let line = &without_html_code(line);
+        let mut rest = line.as_str();
         while let Some(start) = rest.find('`') {
             outside.push_str(&rest[..start]);
             let fence = rest[start..].chars().take_while(|&c| c == '`').count();
@@ -62,6 +64,12 @@ fn outside_of_code(text: &str) -> String {
         outside.push('\n');
     }
     outside
+}
+
+fn without_html_code(line: &str) -> String {
+    let (before, rest) = line.split_once("<code>").unwrap_or((line, ""));
+    let after = rest.split_once("</code>").map_or("", |(_, after)| after);
+    format!("{before}{after}")
 }
 
 /// Where a run of exactly these backticks stands.
@@ -133,4 +141,78 @@ fn equal_traces_have_no_differences_to_list() {
     let text = markdown(&PerSide::new(pair.baseline.clone(), pair.baseline), 20);
     assert!(text.starts_with("**step ") && text.contains(" on both sides"), "{text}");
     assert!(text.contains("None: the times of all rows are equal."), "{text}");
+}
+
+/// The headings and the heads of details, in order.
+fn parts(text: &str) -> Vec<&str> {
+    let parts = text.lines().filter_map(|line| {
+        let folded = line.strip_prefix("<details><summary>");
+        line.strip_prefix("### ").or(folded).map(|part| part.trim_end_matches("</summary>"))
+    });
+    parts.collect()
+}
+
+#[test]
+fn the_parts_stand_in_the_order_of_the_page() {
+    let text = markdown(&model_pair(), 20);
+    let parts = parts(&text);
+    let at = |wanted: &str| {
+        let found = parts.iter().position(|part| part.starts_with(wanted));
+        found.unwrap_or_else(|| panic!("no {wanted} in {parts:?}"))
+    };
+    let order = [
+        "Why",
+        "Inputs",
+        "Warnings",
+        "Differences",
+        "<code>aten::addmm</code>",
+        "The ",
+        "Points of difference",
+        "By ",
+        "Steps",
+        "Idle time by owner",
+        "The same kernels",
+        "Account",
+    ];
+    let places: Vec<usize> = order.iter().map(|wanted| at(wanted)).collect();
+    assert!(places.is_sorted(), "{parts:?}");
+}
+
+#[test]
+fn what_is_not_comparable_is_an_alert_that_names_its_notes() {
+    let build = |rows: i64| {
+        let of_step = |t: &mut support::trace_builder::HostThread<'_>| {
+            t.op(Op::new("aten::mm").dims(&[&[rows, 8], &[8, 4]]), |t| t.kernel("gemm", 5.0));
+        };
+        TraceBuilder::cuda().thread("main", of_step).json()
+    };
+    let text = markdown(&PerSide::new(build(16), build(64)), 20);
+    let (_, alert) = text.split_once("> [!WARNING]\n").expect("an alert");
+    let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
+    assert_eq!(lines[0], "> These traces are not of the same work.");
+    assert!(lines[1].starts_with("> - `DIFFERENT_SHAPES`: "), "{lines:?}");
+    let same = markdown(&PerSide::new(build(16), build(16)), 20);
+    assert!(!same.contains("[!WARNING]"), "{same}");
+}
+
+#[test]
+fn the_largest_names_have_their_kernels_with_counts_and_their_shapes() {
+    let text = markdown(&model_pair(), 20);
+    let (_, rest) = text.split_once("Kernels and shapes of `aten::addmm`:").expect("the name");
+    let (part, _) = rest.split_once("</details>").expect("its end");
+    assert!(part.contains("- MI300X: 6 kernels\n  - 6 × `gemm_kernel`, 126.000 us"), "{part}");
+    assert!(part.contains("| `[[16], [8, 16]]` | 6 | 126.000 | 85.998 |"), "{part}");
+}
+
+#[test]
+fn names_are_whole_where_markdown_wraps() {
+    let long = format!("void kernel<{}end>", "long, ".repeat(100));
+    let build = |factor: f64| {
+        let body = |t: &mut support::trace_builder::HostThread<'_>| {
+            t.op("aten::add", |t| t.kernel(&long, factor));
+        };
+        TraceBuilder::cuda().thread("main", body).json()
+    };
+    let text = markdown(&PerSide::new(build(5.0), build(9.0)), 20);
+    assert!(text.contains(&format!("1 × `{long}`")), "{text}");
 }

@@ -35,9 +35,11 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// The calls; steps and annotations have no relation.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
-    events.iter().filter(|event| event["ph"] == "X").collect()
+    let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
+    events.iter().filter(is_call).collect()
 }
 
 fn side_of(event: &Value) -> Side {
@@ -152,6 +154,133 @@ fn a_bound_keeps_the_slices_with_the_most_time_and_those_above() {
         names.contains("train.py(3): step") && names.contains("aten::_convolution"),
         "{names:?}"
     );
+}
+
+/// What the text of a trace holds, read as plain JSON.
+struct Recount {
+    annotations: usize,
+    steps: usize,
+    /// GPU events that a runtime call launched before they began.
+    launched: usize,
+    /// Correlation of the event at each position.
+    correlations: Vec<Option<i64>>,
+}
+
+fn recount(text: &str) -> Recount {
+    let trace: Value = serde_json::from_str(text).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let complete = |event: &&Value, cats: &[&str]| {
+        event["ph"] == "X" && event["cat"].as_str().is_some_and(|cat| cats.contains(&cat))
+    };
+    let of = |cats: &'static [&str]| events.iter().filter(move |event| complete(event, cats));
+    let correlation = |event: &Value| event["args"]["correlation"].as_i64();
+    let ts = |event: &Value| event["ts"].as_f64().expect("a time");
+    let launches: BTreeMap<i64, f64> = of(&["cuda_runtime", "cuda_driver"])
+        .filter_map(|event| Some((correlation(event)?, ts(event))))
+        .collect();
+    let begun = |id: &i64, at: f64| launches.get(id).is_some_and(|&launch| launch <= at);
+    let launched = of(&["kernel", "gpu_memcpy", "gpu_memset"])
+        .filter(|event| correlation(event).is_some_and(|id| begun(&id, ts(event))))
+        .count();
+    let is_step = |event: &&Value| {
+        event["name"].as_str().is_some_and(|name| name.starts_with("ProfilerStep#"))
+    };
+    Recount {
+        annotations: of(&["user_annotation", "gpu_user_annotation"]).count(),
+        steps: of(&["user_annotation"]).filter(is_step).count(),
+        launched,
+        correlations: events.iter().map(correlation).collect(),
+    }
+}
+
+/// Steps, annotations and arrows of the file against those of the traces' own texts.
+fn check_marks(file: &Value, texts: &PerSide<String>) {
+    let counts = texts.as_ref().map(|text| recount(text));
+    let events = file["traceEvents"].as_array().expect("events");
+    // Old traces count whole microseconds: several calls of a thread begin at one moment.
+    let mut by_place: BTreeMap<(u64, u64, String), Vec<&Value>> = BTreeMap::new();
+    for slice in slices(file) {
+        by_place.entry(place(slice)).or_default().push(slice);
+    }
+    for side in Side::BOTH {
+        let is_of_side = |event: &&Value| event["ph"] != "M" && side_of(event) == side;
+        let of_side: Vec<&Value> = events.iter().filter(is_of_side).collect();
+        let with_cat = |cats: &[&str]| {
+            let found = of_side.iter().filter(|event| event["ph"] == "X");
+            found.filter(|event| cats.iter().any(|cat| event["cat"] == *cat)).count()
+        };
+        assert_eq!(with_cat(&["user_annotation", "gpu_user_annotation"]), counts[side].annotations);
+        assert_eq!(with_cat(&["step"]), counts[side].steps);
+        let mut joined = 0;
+        let ends = |ph: &'static str| {
+            let found = of_side.iter().copied().filter(move |event| event["ph"] == ph);
+            found.map(|event| (event["id"].as_u64().expect("an id"), event))
+        };
+        let finishes: BTreeMap<u64, &Value> = ends("f").collect();
+        for (id, start) in ends("s") {
+            let of = |end: &Value| -> BTreeSet<i64> {
+                let slices = by_place[&place(end)].iter();
+                slices.filter_map(|slice| counts[side].correlations[uid(slice) as usize]).collect()
+            };
+            let (from, to) = (of(start), of(finishes[&id]));
+            assert!(!from.is_disjoint(&to), "arrow {id} joins what does not belong together");
+            joined += 1;
+        }
+        assert_eq!(joined, counts[side].launched);
+    }
+}
+
+/// Track and start of a slice, or of the end of an arrow.
+fn place(event: &Value) -> (u64, u64, String) {
+    let number = |key: &str| event[key].as_u64().expect("a number");
+    (number("pid"), number("tid"), event["ts"].to_string())
+}
+
+#[test]
+fn steps_annotations_and_launches_are_those_of_the_traces() {
+    let pair = model_pair();
+    let file = parse(&pair, usize::MAX);
+    check_marks(&file, &pair);
+    let counts = pair.as_ref().map(|text| recount(text));
+    assert_eq!((counts.baseline.steps, counts.candidate.steps), (2, 2));
+    assert!(counts.candidate.launched > 10, "{}", counts.candidate.launched);
+}
+
+#[test]
+fn steps_annotations_and_launches_of_real_traces_are_in_the_file() {
+    for [one, two] in [
+        ["mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"],
+        ["training/eager.a100", "training/compiled_graphs.v100"],
+    ] {
+        let path = |name: &str| support::traces::real(&format!("{name}.json.gz"));
+        let (Some(one), Some(two)) = (path(one), path(two)) else { return };
+        let unpacked = |path: &std::path::Path| {
+            let mut text = String::new();
+            let file = fs::File::open(path).expect("a trace");
+            flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
+            text
+        };
+        let texts = PerSide::new(unpacked(one.as_ref()), unpacked(two.as_ref()));
+        check_marks(&parse(&texts, usize::MAX), &texts);
+    }
+}
+
+#[test]
+fn no_name_ends_in_a_blank() {
+    // The profiler writes `stream 7 `.
+    let pair = model_pair();
+    assert!(pair.candidate.contains("stream 7 \""), "{}", pair.candidate);
+    let file = parse(&pair, usize::MAX);
+    let named = |event: &&Value| event["name"] == "thread_name" || event["name"] == "process_name";
+    let names: Vec<&str> = file["traceEvents"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .filter(named)
+        .filter_map(|event| event["args"]["name"].as_str())
+        .collect();
+    assert!(names.contains(&"trace2: stream 7"), "{names:?}");
+    assert!(names.iter().all(|name| *name == name.trim()), "{names:?}");
 }
 
 #[test]

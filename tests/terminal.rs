@@ -87,5 +87,12 @@ fn a_pipe_honours_columns_and_elides_nothing() {
     };
     assert_eq!(long(&narrow), 0, "{narrow}");
     assert!(long(&wide) > 0);
+    // The place of a cause goes on in the next line, too.
+    let mut places = narrow.lines().filter(|line| line.contains(" ms  host "));
+    assert!(places.all(|line| !line.contains("evaluate_function: ")), "{narrow}");
+    assert!(
+        wide.contains(" ms  host           autograd::engine::evaluate_function: torch"),
+        "{wide}"
+    );
     assert_eq!(piped(None), piped(Some("100")));
 }

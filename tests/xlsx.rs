@@ -51,6 +51,70 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert!(texts.iter().any(|text| text.starts_with("H100 takes 1.")), "{texts:?}");
 }
 
+/// The cells behind a title of the first sheet.
+fn line_of(cover: &calamine::Range<Data>, title: &str) -> Vec<Data> {
+    let line = cover.rows().find(|row| row[0].to_string() == title);
+    line.unwrap_or_else(|| panic!("no line {title}"))[1..].to_vec()
+}
+
+fn number(cell: &Data) -> f64 {
+    match cell {
+        Data::Float(value) => *value,
+        Data::Int(value) => *value as f64,
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+#[test]
+fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
+    let folder = report(&model_pair());
+    let cover = workbook(&folder).worksheet_range("report").expect("the first sheet");
+    let text = fs::read_to_string(folder.path().join("report/summary.json")).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let near = |cell: &Data, wanted: f64| {
+        let told = number(cell);
+        assert!((told - wanted).abs() < 0.0005, "{told} is not {wanted}");
+    };
+    let of = |side: &str, key: &str| summary[side][key].as_f64().expect("a number");
+    for (title, key) in [
+        ("accounted time, us", "kernel_time_us"),
+        ("busy time (union of intervals), us", "busy_time_us"),
+        ("in rows of this side only, us", "one_sided_us"),
+        ("events of the file", "events"),
+        ("accounted events", "accounted_events"),
+    ] {
+        let line = line_of(&cover, title);
+        let (one, two) = (of("trace1", key), of("trace2", key));
+        near(&line[0], one);
+        near(&line[1], two);
+        near(&line[2], two - one);
+    }
+    let wall = &summary["wall"];
+    let walls = line_of(&cover, "wall time");
+    for (at, side) in ["trace1", "trace2"].into_iter().enumerate() {
+        near(&walls[at], wall[side]["step_wall_us"].as_f64().expect("a wall") / 1e3);
+        let share = wall[side]["idle_share"].as_f64().expect("a share");
+        near(&line_of(&cover, "idle share of the wall time, %")[at], share);
+        let steps = wall[side]["steps"].as_f64().expect("steps");
+        near(&line_of(&cover, "steps")[at], steps);
+    }
+    near(&walls[2], wall["step_difference_us"].as_f64().expect("a difference") / 1e3);
+    let causes = summary["causes"].as_array().expect("causes");
+    let place = causes[0]["place"].as_str().expect("a place");
+    let heading = cover.rows().position(|row| row[0].to_string() == "cause").expect("the causes");
+    let first = cover.rows().nth(heading + 1).expect("a cause");
+    assert!(first[0].to_string().ends_with(place), "{first:?} is not at {place}");
+    near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
+    let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
+    near(&line_of(&cover, "diff_stats")[2], rows);
+    // What is a number anywhere else is one here, too: no cell holds digits as a text.
+    for (row, column, cell) in cover.used_cells() {
+        if let Data::String(text) = cell {
+            assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");
+        }
+    }
+}
+
 /// Whether a cell of the workbook says what the CSV file says.
 fn agrees(cell: Option<&Data>, text: &str) -> bool {
     match cell {

@@ -9,7 +9,7 @@ use super::Analysis;
 use super::robust::median;
 use crate::program::{Architecture, Found, Measure, Model, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{Arguments, Category, Nanos, Notes, TextId};
+use crate::trace::{Arguments, Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,12 @@ impl Comparability {
     /// types, tokens or world size that differ. Another number of steps is no obstacle, nor are another
     /// device, version, recording option, rank or backend, which are told.
     pub fn is_comparable(&self) -> bool {
-        NOT_COMPARABLE.iter().all(|code| self.both.get(code).is_none())
+        self.obstacles().next().is_none()
+    }
+
+    /// The notes that say that the traces are not of the same work.
+    pub fn obstacles(&self) -> impl Iterator<Item = &Note> {
+        NOT_COMPARABLE.iter().filter_map(|code| self.both.get(code))
     }
 }
 

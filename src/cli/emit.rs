@@ -17,7 +17,7 @@ pub(super) struct EmitArgs {
         num_args = 1, help_heading = headings::REPORT)]
     emit: Vec<EmitName>,
     /// How the tables are written.
-    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    #[arg(long, value_name = "FORMAT", default_value = "csv", help_heading = headings::REPORT)]
     tables: TablesName,
     /// Leave out report.html.
     #[arg(long, help_heading = headings::REPORT)]

@@ -84,5 +84,20 @@ Examples:
   tracetree info trace.json.gz
   tracetree uid report 38
 
-Exit codes: 0 done, 1 differences that you asked to be told of, 2 unreadable input or bad usage, 3 not
-comparable or inconclusive.";
+Exit codes: 0 done, 1 differences that you asked to be told of, 2 unreadable input or bad usage, 3 not comparable or inconclusive.";
+
+pub(super) const FLEET: &str = "\
+Examples:
+  tracetree fleet run runs/before runs/after -o fleet
+          all ranks of a job on this machine: what is common, which rank stands out
+  tracetree fleet plan runs/before runs/after -o plan.json
+          pair the ranks; then `map` compares pairs anywhere, a shard each
+  tracetree fleet reduce plan.json -o fleet
+          add up the shards that are there";
+
+pub(super) const MAN: &str = "\
+Examples:
+  tracetree man | man -l -
+          read it now
+  tracetree man > ~/.local/share/man/man1/tracetree.1
+          where `man tracetree` finds it";

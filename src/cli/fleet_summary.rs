@@ -3,7 +3,7 @@
 use super::format::Format;
 use std::io::{self, Write};
 use tracetree::fleet::{Fleet, RankRow, ranges};
-use tracetree::report::{CsvTexts, write_csv_with, write_rows_json};
+use tracetree::report::{CsvTexts, plain, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(
@@ -21,6 +21,9 @@ pub(super) fn print(
 
 const TITLES: [&str; 6] =
     ["rank", "GPU ms trace1", "GPU ms trace2", "difference", "waits ms trace1", "waits ms trace2"];
+
+/// Longest name of a folder in Markdown, in characters.
+const LONGEST: usize = 200;
 
 /// More ranks than this are not listed one by one, and no more findings are told.
 const MOST: usize = 32;
@@ -79,7 +82,9 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", TITLES.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(TITLES.len()))?;
     for row in rows {
-        writeln!(out, "| {} |", cells(row).join(" | "))?;
+        // The name of a folder is any text.
+        let cells: Vec<String> = cells(row).iter().map(|cell| plain(cell, LONGEST)).collect();
+        writeln!(out, "| {} |", cells.join(" | "))?;
     }
     Ok(())
 }

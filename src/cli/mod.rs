@@ -104,6 +104,7 @@ enum Command {
     /// Record, show or renew the baseline of a gate.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
+    #[command(after_help = examples::FLEET)]
     Fleet(fleet_command::FleetArgs),
     /// Find where baselines changed over time.
     History(history::HistoryArgs),
@@ -112,6 +113,7 @@ enum Command {
     /// Print a script that completes commands and options in a shell.
     Completions(pages::CompletionsArgs),
     /// Print the manual page.
+    #[command(after_help = examples::MAN)]
     Man,
 }
 

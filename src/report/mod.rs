@@ -17,6 +17,7 @@ mod folder;
 mod html;
 mod info;
 mod json;
+mod lists;
 mod markdown;
 mod nodes;
 #[cfg(feature = "parquet")]
@@ -48,12 +49,12 @@ pub use summary::{
     SideNote, SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences,
     summarise, write_summary,
 };
-pub(crate) use text::one_line;
 pub use text::{
     CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,
 };
 #[cfg(feature = "cli")]
 pub(crate) use text::{Unit, shorten, times};
+pub(crate) use text::{code, one_line, plain};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -20,6 +20,8 @@ async function openAll(page) {
   await page.focus("#tree-view [role=treeitem]");
   await page.keyboard.press("Enter");
   await page.fill("[data-key=seek]", "a");
+  await page.click("#timeline-list > summary");
+  await page.locator("#timeline-list li button").first().click();
 }
 
 for (const report of REPORTS.filter((name) => existsSync(file(name, "report.html")))) {

@@ -19,6 +19,8 @@ pub struct Cause {
     pub arguments: PerSide<String>,
     /// The first node of both trees that has it; `None` where it is nowhere in particular.
     pub node: Option<MergedId>,
+    /// All nodes that have it, in the order of the merged tree: each instance, each gap's owner.
+    pub nodes: Vec<MergedId>,
     /// Its part of the wall, over the whole window.
     pub time: PerSide<Nanos>,
     /// How many instances, or gaps, it is made of.

@@ -1,6 +1,7 @@
 //! Many kernels that differ by one ratio → one cause: the device ran at another clock, perhaps.
 
 use super::cause::{Cause, total};
+use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
 use crate::side::PerSide;
@@ -32,6 +33,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
         module: String::new(),
         arguments: PerSide::default(),
         node: None,
+        nodes: in_order(sharing.iter().flat_map(|cause| cause.nodes.iter().copied()).collect()),
         time: total(&sharing),
         count: PerSide::new(sharing.len() as u64, sharing.len() as u64),
         difference: Nanos::ZERO,

@@ -25,12 +25,20 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
         module: part.key.module.clone(),
         arguments: PerSide::new(baseline, candidate),
         node: part.node,
+        nodes: in_order(part.nodes.clone()),
         time: part.time,
         count: part.count,
         difference: Nanos::ZERO,
         evidence: busy_evidence(analysis, part, reason, scale),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
     }
+}
+
+/// Each node once, in the order of the merged tree.
+pub(super) fn in_order(mut nodes: Vec<MergedId>) -> Vec<MergedId> {
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason {
@@ -196,6 +204,7 @@ pub(super) fn of_idle(
     kind: IdleKind,
     (place, above): (Option<&Place>, Option<MergedId>),
     part: &IdlePart,
+    nodes: Vec<MergedId>,
     scale: Scale,
 ) -> Cause {
     let node = place.map(|place| place.node);
@@ -210,6 +219,7 @@ pub(super) fn of_idle(
         module: node.map_or_else(String::new, |node| analysis.module_class(node)),
         arguments: PerSide::default(),
         node,
+        nodes,
         time: part.time,
         count: part.count,
         difference: Nanos::ZERO,

@@ -44,6 +44,8 @@ pub(super) struct BusyPart<'a> {
     pub(super) key: PartKey,
     /// The first node that has it.
     pub(super) node: Option<MergedId>,
+    /// All that have it, some of them often.
+    pub(super) nodes: Vec<MergedId>,
     /// Busy time of work of the window.
     pub(super) time: PerSide<Nanos>,
     /// Number of rows with work.
@@ -66,6 +68,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
         let part = parts.entry(key.clone()).or_insert_with(|| BusyPart {
             key,
             node,
+            nodes: Vec::new(),
             time: PerSide::default(),
             count: PerSide::default(),
             kernels: PerSide::default(),
@@ -78,6 +81,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
                 wall.busy()[at][side] == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
             if !is_before && !row.events[side].is_empty() {
                 part.time[side] += wall.busy()[at][side];
+                part.nodes.extend(node);
                 part.add(analysis, row, side);
             }
         }

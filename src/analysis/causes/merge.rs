@@ -1,6 +1,7 @@
 //! Many small idle causes of one kind → one: module calls on a slower host are one thing.
 
 use super::cause::{Cause, signed_ms, total};
+use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
 use crate::side::{PerSide, Side};
@@ -62,6 +63,7 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         module: String::new(),
         arguments: PerSide::default(),
         node: None,
+        nodes: in_order(small.iter().flat_map(|cause| cause.nodes.iter().copied()).collect()),
         time: total(small),
         count,
         difference: Nanos::ZERO,

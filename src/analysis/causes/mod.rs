@@ -101,11 +101,15 @@ fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
     let mut places = Places::new(analysis);
     let mut causes = Vec::new();
     for kind in IdleKind::ALL {
-        for part in host::roll_up(wall.idle(), kind, &mut places, scale) {
+        let parts = host::roll_up(wall.idle(), kind, &mut places, scale);
+        let mut nodes = places.nodes();
+        for part in parts {
             let place = part.place.map(|place| &places.all()[place.index()]);
             let above = place.and_then(|place| place.above);
             let above = above.map(|above| places.all()[above.index()].node);
-            causes.push(evidence::of_idle(analysis, kind, (place, above), &part, scale));
+            let nodes = part.place.map(|place| std::mem::take(&mut nodes[place.index()]));
+            let nodes = nodes.unwrap_or_default();
+            causes.push(evidence::of_idle(analysis, kind, (place, above), &part, nodes, scale));
         }
     }
     causes
@@ -119,6 +123,7 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         module: String::new(),
         arguments: PerSide::default(),
         node: None,
+        nodes: Vec::new(),
         time,
         count: PerSide::default(),
         difference: Nanos::ZERO,

@@ -74,6 +74,18 @@ impl<'a> Places<'a> {
         &self.places
     }
 
+    /// The nodes of each place so far, in the order of the merged tree.
+    pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
+        let mut nodes = vec![Vec::new(); self.places.len()];
+        let mut all: Vec<(MergedId, PlaceId)> =
+            self.of_nodes.iter().map(|(&node, &place)| (node, place)).collect();
+        all.sort_unstable();
+        for (node, place) in all {
+            nodes[place.index()].push(node);
+        }
+        nodes
+    }
+
     /// Whether a module's call stands at a node.
     pub(super) fn is_module(&self, node: MergedId) -> bool {
         let node = self.analysis.diff().merged().node(node);

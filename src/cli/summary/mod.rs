@@ -155,11 +155,14 @@ impl Screen<'_> {
         let (difference, reason) = (&cause.difference, cause.reason);
         let indent = figures + reasons + 6;
         let place = match self.width.is_whole() {
-            true => cause.place.clone(),
-            false => fit(&cause.place, self.width.columns().saturating_sub(indent)),
+            true => self.width.lines(&cause.place, indent, usize::MAX),
+            false => vec![fit(&cause.place, self.width.columns().saturating_sub(indent))],
         };
         write!(self.out, "  {style}{difference:>figures$}{style:#}  {reason:<reasons$}  ")?;
-        writeln!(self.out, "{place}")?;
+        for (at, line) in place.iter().enumerate() {
+            let indent = if at == 0 { 0 } else { indent };
+            writeln!(self.out, "{:indent$}{line}", "")?;
+        }
         let (indent, most) = match self.width.columns() >= WIDE {
             true => (indent, 1),
             false => (figures + 4, 2),

@@ -1,6 +1,7 @@
 //! [`Gate`] → Markdown for `$GITHUB_STEP_SUMMARY`, below the 1 MiB that a summary may have.
 
 use crate::gate::check::{Check, Finding, Gate, State};
+use crate::report::{self, plain};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -87,39 +88,10 @@ fn write_checks(gate: &Gate, text: &mut String) {
 
 /// A text that stays in its cell, and is no markup.
 fn cell(text: &str) -> String {
-    let mut safe = String::new();
-    for letter in text.chars().take(LONGEST) {
-        match letter {
-            '\r' | '\n' => safe.push(' '),
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' => safe.extend(['\\', letter]),
-            letter if letter.is_control() => safe.extend(letter.escape_default()),
-            letter => safe.push(letter),
-        }
-    }
-    if text.chars().nth(LONGEST).is_some() {
-        safe.push('…');
-    }
-    safe
+    plain(text, LONGEST)
 }
 
 /// A name, as code.
 fn code(text: &str) -> String {
-    match text {
-        "" => String::new(),
-        text => format!("<code>{}</code>", cell(text)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_breaks_no_table_and_is_no_markup() {
-        assert_eq!(cell("a|b<script>\n*x*"), "a\\|b&lt;script&gt; \\*x\\*");
-        assert!(cell(&"x".repeat(1_000)).chars().count() <= LONGEST + 1);
-    }
+    report::code(text, LONGEST)
 }

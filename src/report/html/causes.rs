@@ -8,9 +8,9 @@
 //! together   −0.312          ▒▒▒▒▒ |
 //! ```
 
-use super::overview::change;
 use super::page_tree::PageTree;
 use crate::analysis::{Analysis, Reason};
+use crate::report::lists::change;
 use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;
 

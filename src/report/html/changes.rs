@@ -1,6 +1,6 @@
 //! The places that changed, as far as the repeats support it → lines of a table in the page.
 
-use super::overview::change as style_of;
+use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};
 use crate::report::text::{Unit, times};
 use crate::side::PerSide;

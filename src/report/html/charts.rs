@@ -1,6 +1,7 @@
 //! Groups of accounted events (by step, by category, …) → bars of the page, drawn without any script.
 
-use super::overview::{change, width};
+use super::overview::width;
+use crate::report::lists::change;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};

@@ -3,6 +3,7 @@
 use super::page_rows::PageRows;
 use super::page_tree::PageTree;
 use super::texts::Texts;
+use super::timeline::{self, Timeline};
 use crate::analysis::{Analysis, Part};
 use crate::diff::MergedId;
 use crate::report::nodes::facets::Facet;
@@ -36,6 +37,8 @@ pub(super) struct PageData<'a> {
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
+    /// One step of both sides; `None` where there is nothing to show.
+    pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
 
@@ -56,6 +59,7 @@ pub(super) fn embed<'a>(
     let mut texts = Texts::new();
     let tree = PageTree::new(analysis, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
+    let timeline = timeline::of(analysis, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };
     let data = PageData {
@@ -67,6 +71,7 @@ pub(super) fn embed<'a>(
         idle: idle(analysis, &tree),
         tree,
         rows,
+        timeline,
         texts: texts.into_list(),
     };
     (data, left_out)

@@ -10,14 +10,15 @@ mod column;
 mod data;
 mod efficiency;
 mod fleet;
-mod lists;
 mod overview;
 mod page_rows;
 mod page_tree;
 mod texts;
+mod timeline;
 
 pub use fleet::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 
+use super::lists::{self, List};
 use super::nodes::facets;
 use super::summary::{Summary, summarise};
 use super::text::Unit;
@@ -29,14 +30,13 @@ use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
-use lists::List;
 use overview::{Input, Line, Segment};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
 /// The script of the page, in the order of use.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
     include_str!("script/elements.js"),
@@ -45,6 +45,7 @@ const SCRIPTS: [&str; 8] = [
     include_str!("script/detail.js"),
     include_str!("script/tree.js"),
     include_str!("script/flame.js"),
+    include_str!("script/timeline.js"),
 ];
 const START: &str = include_str!("script/start.js");
 

@@ -2,6 +2,7 @@
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
+use crate::report::lists::change;
 use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
@@ -112,15 +113,6 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
         difference: unit.show_signed(difference),
         ratio: times(time),
         change: change(difference),
-    }
-}
-
-/// The style of a change: `more`, `less` or `same`.
-pub(super) fn change(difference: Nanos) -> &'static str {
-    match difference.0 {
-        1.. => "more",
-        0 => "same",
-        _ => "less",
     }
 }
 

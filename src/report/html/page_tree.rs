@@ -165,7 +165,7 @@ fn own_times(analysis: &Analysis, node: MergedNode) -> [i64; 2] {
     Side::BOTH.map(|side| own_time(analysis, side, node).0)
 }
 
-fn kind_letter(analysis: &Analysis, node: MergedNode) -> char {
+pub(super) fn kind_letter(analysis: &Analysis, node: MergedNode) -> char {
     let kind = Side::BOTH
         .iter()
         .find_map(|&side| node.call(side).map(|call| analysis.tree(side).kind(call)));
@@ -179,7 +179,7 @@ fn kind_letter(analysis: &Analysis, node: MergedNode) -> char {
     }
 }
 
-fn relation_letter(analysis: &Analysis, node: MergedNode) -> char {
+pub(super) fn relation_letter(analysis: &Analysis, node: MergedNode) -> char {
     let relation = match node {
         MergedNode::Both(call, _) => analysis.diff().relation(Side::Baseline, call),
         MergedNode::Only(side, _) => Relation::only(side),

@@ -2,10 +2,13 @@
 //!
 //! The traces are moved so that their first paired step (or call, where there is no step) starts at
 //! one moment. Every slice tells its uid, its partner and its change; the largest differences are
-//! joined by arrows, so that one can walk from one side to the other.
+//! joined by arrows, so that one can walk from one side to the other. Steps have a track of their own on
+//! each side, annotations stand on that of their thread, and arrows lead from launches to GPU events.
 
 mod arrows;
 mod clock;
+mod launches;
+mod marks;
 mod slice;
 mod tracks;
 
@@ -54,9 +57,27 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     out.write_all(b"\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     let mut lines = Lines { out, first: true };
     tracks.write(analysis, &mut lines)?;
+    let (clock, mut launches) = (slices.clock, 0);
+    for side in Side::BOTH {
+        for mark in marks::steps(analysis, clock, &tracks, side) {
+            lines.push(&mark)?;
+        }
+        for mark in marks::annotations(analysis, clock, &tracks, side, most) {
+            lines.push(&mark)?;
+        }
+    }
     for (id, call, side) in kept_calls(analysis, &keep) {
         if let Some(slice) = slices.slice(id, side, call) {
             lines.push(&slice)?;
+        }
+        let launch = launches::launch(analysis, side, call);
+        let is_kept = |launch: &CallId| keep[analysis.diff().merged().of(side, *launch).index()];
+        if let Some(launch) = launch.filter(is_kept) {
+            launches += 1;
+            let ends = launches::arrow((analysis, clock, &tracks), side, (launch, call), launches);
+            for end in ends.iter().flatten() {
+                lines.push(end)?;
+            }
         }
     }
     lines.out.write_all(b"\n]}\n")

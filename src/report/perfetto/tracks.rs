@@ -6,6 +6,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{EventId, TextId, ThreadId};
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io;
 
 /// Processes of the candidate are numbered from here.
@@ -39,6 +40,11 @@ impl Tracks {
         self.track(analysis, side, thread)
     }
 
+    /// The track of the steps that a thread holds: above those of all threads of its process.
+    pub(super) fn of_steps(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
+        Track { tid: 0, ..self.track(analysis, side, thread) }
+    }
+
     fn track(&self, analysis: &Analysis, side: Side, thread: ThreadId) -> Track {
         let pid = analysis.tree(side).trace().thread(thread).pid;
         let at = self.processes[side].iter().position(|process| process.pid == pid);
@@ -66,7 +72,7 @@ impl Tracks {
         for (at, process) in self.processes[side].iter().enumerate() {
             let (kind, order) = if process.has_gpu_events { ("GPU", 5_000) } else { ("host", 0) };
             let recorded = analysis.tree(side).trace().text(process.pid);
-            let name = format!("{} {kind} {recorded}", side.label());
+            let name = format!("{} {kind} {}", side.label(), recorded.trim());
             let pid = from + at + 1;
             lines.push(
                 &json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}),
@@ -79,6 +85,28 @@ impl Tracks {
         Ok(())
     }
 
+    fn write_step_tracks(
+        &self,
+        analysis: &Analysis,
+        side: Side,
+        lines: &mut Lines<'_>,
+    ) -> io::Result<()> {
+        let spans = analysis.steps(side).spans().iter();
+        let tracks = spans.map(|span| self.of_steps(analysis, side, span.thread).pid);
+        let processes: BTreeSet<usize> = tracks.collect();
+        for pid in processes {
+            let name = format!("{}: steps", side.label());
+            lines.push(&json!({
+                "ph": "M", "name": "thread_name", "pid": pid, "tid": 0, "args": {"name": name},
+            }))?;
+            lines.push(&json!({
+                "ph": "M", "name": "thread_sort_index", "pid": pid, "tid": 0,
+                "args": {"sort_index": -1},
+            }))?;
+        }
+        Ok(())
+    }
+
     fn write_threads(
         &self,
         analysis: &Analysis,
@@ -86,12 +114,13 @@ impl Tracks {
         lines: &mut Lines<'_>,
     ) -> io::Result<()> {
         let trace = analysis.tree(side).trace();
+        self.write_step_tracks(analysis, side, lines)?;
         for thread in threads(analysis, side) {
             let track = self.track(analysis, side, thread);
             let recorded = trace.thread(thread);
             let name = match trace.text(recorded.name) {
                 "" => trace.text(recorded.tid),
-                name => name,
+                name => name.trim_end(),
             };
             lines.push(&json!({
                 "ph": "M", "name": "thread_name", "pid": track.pid, "tid": track.tid,
@@ -102,14 +131,13 @@ impl Tracks {
     }
 }
 
-/// The threads that calls stand on, by id.
+/// The threads that calls, steps and annotations stand on, by id.
 fn threads(analysis: &Analysis, side: Side) -> Vec<ThreadId> {
     let tree = analysis.tree(side);
-    let mut threads: Vec<ThreadId> = tree
-        .calls()
-        .filter_map(|call| tree.event(call))
-        .map(|event| tree.trace().thread_of(event))
-        .collect();
+    let calls = tree.calls().filter_map(|call| tree.event(call));
+    let annotations = tree.trace().own_events().filter(|&event| tree.call_of(event).is_none());
+    let mut threads: Vec<ThreadId> =
+        calls.chain(annotations).map(|event| tree.trace().thread_of(event)).collect();
     threads.sort_unstable();
     threads.dedup();
     threads

@@ -3,6 +3,7 @@
 mod answer;
 mod figures;
 mod labels;
+mod markup;
 pub(super) mod merged_tree;
 mod verdict;
 
@@ -13,4 +14,5 @@ pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 pub(crate) use figures::percent;
 pub(crate) use figures::{Unit, one_line, shorten, times};
 pub use labels::node_name;
+pub(crate) use markup::{code, plain};
 pub use verdict::{evidence, sentence};

@@ -1,12 +1,24 @@
 //! The first sheet of the workbook: what happened and why, the totals, what each sheet holds, the notes.
 
 use super::sheet::Sheet;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, WallBasis, WallTotals};
 use crate::report::summary::{SideSummary, Summary, summarise};
 use crate::report::text::{answer, answer_remarks, cause_lines, one_line, sentence, shorten};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
+/// Formats of numbers: what they are says the header.
+const MILLIS: &str = "#,##0.000";
+const MICROS: &str = "#,##0.000";
+const DIFFERENCE: &str = "+#,##0.000;-#,##0.000;0.000";
+const COUNT: &str = "#,##0";
+const COUNT_DIFFERENCE: &str = "+#,##0;-#,##0;0";
+const RATIO: &str = "0.000";
+
 type Pick = fn(&SideSummary) -> f64;
+type Count = fn(&SideSummary) -> u64;
+type WallPart = fn(&WallTotals) -> Nanos;
 const TOTALS: [(&str, Pick); 6] = [
     ("accounted time, us", |side| side.kernel_time_us),
     ("sum of all rows, us", |side| side.row_sum_us),
@@ -23,7 +35,7 @@ pub(super) fn write(
 ) -> Result<(), XlsxError> {
     let summary = summarise(analysis);
     sheet.set_name("report")?;
-    for (column, width) in [(0, 44.0), (1, 60.0), (2, 60.0), (3, 18.0)] {
+    for (column, width) in [(0, 44.0), (1, 60.0), (2, 60.0), (3, 22.0), (4, 12.0)] {
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
@@ -52,11 +64,26 @@ impl Cover<'_> {
     }
 
     fn line(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
+        self.text(cells)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// Texts from the first column on, and stays in the line.
+    fn text(&mut self, cells: &[&str]) -> Result<(), XlsxError> {
         for (column, cell) in cells.iter().enumerate() {
             let text = shorten(&one_line(cell), 2_000).into_owned();
             self.sheet.write_string(self.row, column as u16, text)?;
         }
-        self.row += 1;
+        Ok(())
+    }
+
+    /// Numbers from a column on, in one format, and stays in the line.
+    fn numbers(&mut self, from: u16, format: &str, values: &[f64]) -> Result<(), XlsxError> {
+        let format = Format::new().set_num_format(format);
+        for (column, value) in (from..).zip(values) {
+            self.sheet.write_number_with_format(self.row, column, *value, &format)?;
+        }
         Ok(())
     }
 
@@ -67,21 +94,75 @@ impl Cover<'_> {
             self.line(&[&remark])?;
         }
         self.row += 1;
-        let (causes, rest) = cause_lines(analysis);
-        if !causes.is_empty() {
-            self.heading(&["cause", "what shows it", "reason", "difference per step, ms"])?;
+        self.wall(analysis)?;
+        self.row += 1;
+        self.causes(analysis)?;
+        self.line(&[&sentence(analysis)])?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// What the sentence says, as numbers: a step of each side, and what it is made of.
+    fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+        let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+        let what = match analysis.wall().basis() {
+            WallBasis::Steps => "of a step, ms",
+            WallBasis::Events => "of the window, ms",
+        };
+        let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
+        self.heading(&[what, one, two, "difference, ms", "ratio"])?;
+        let parts: [(&str, WallPart); 3] = [
+            ("wall time", |totals| totals.own()),
+            ("busy", |totals| totals.busy),
+            ("idle", |totals| totals.idle),
+        ];
+        for (title, pick) in parts {
+            let time = totals.map(|totals| totals.per_step_ms(pick(&totals)));
+            self.compared(title, time, MILLIS)?;
         }
-        let number = Format::new().set_num_format("+#,##0.000;-#,##0.000;0.000");
-        for cause in &causes {
-            let row = self.row;
-            self.line(&[&cause.place, &cause.evidence, cause.reason])?;
-            self.sheet.write_number_with_format(row, 3, cause.time.as_millis(), &number)?;
-        }
-        if let Some(rest) = rest {
-            self.line(&[&rest])?;
+        self.text(&["steps"])?;
+        self.numbers(1, COUNT, &Side::BOTH.map(|side| totals[side].steps as f64))?;
+        self.row += 1;
+        self.text(&["idle share of the wall time, %"])?;
+        for side in Side::BOTH {
+            if let Some(share) = totals[side].idle_share() {
+                self.numbers(1 + side as u16, "0.0 %", &[share])?;
+            }
         }
         self.row += 1;
-        self.line(&[&sentence(analysis)])?;
+        Ok(())
+    }
+
+    /// A line with both values, their difference and ratio, which is empty where a side has nothing.
+    fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
+        self.text(&[title])?;
+        self.numbers(1, format, &[time.baseline, time.candidate])?;
+        self.numbers(3, DIFFERENCE, &[time.candidate - time.baseline])?;
+        if time.baseline > 0.0 && time.candidate > 0.0 {
+            self.numbers(4, RATIO, &[time.candidate / time.baseline])?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    fn causes(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+        let (causes, _) = cause_lines(analysis);
+        if causes.is_empty() {
+            return Ok(());
+        }
+        self.heading(&["cause", "what shows it", "reason", "difference per step, ms"])?;
+        for cause in &causes {
+            self.text(&[&cause.place, &cause.evidence, cause.reason])?;
+            self.numbers(3, DIFFERENCE, &[cause.time.as_millis()])?;
+            self.row += 1;
+        }
+        let others = &analysis.causes().list()[causes.len()..];
+        if !others.is_empty() {
+            let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
+            self.text(&[&format!("{} smaller, together", others.len())])?;
+            self.numbers(3, DIFFERENCE, &[sum.as_millis()])?;
+            self.row += 1;
+        }
         self.row += 1;
         Ok(())
     }
@@ -89,19 +170,31 @@ impl Cover<'_> {
     fn totals(&mut self, summary: &Summary) -> Result<(), XlsxError> {
         let one = format!("{} (baseline)", summary.trace1.name);
         let two = format!("{} (candidate)", summary.trace2.name);
-        self.heading(&["", &one, &two, "difference"])?;
+        self.heading(&["", &one, &two, "difference, us", "ratio"])?;
         self.line(&["file", &summary.trace1.path, &summary.trace2.path])?;
         let devices = [&summary.trace1, &summary.trace2].map(|side| side.devices.join(", "));
         self.line(&["device", &devices[0], &devices[1]])?;
-        let number = Format::new().set_num_format("#,##0.000");
         for (title, pick) in TOTALS {
-            let (a, b) = (pick(&summary.trace1), pick(&summary.trace2));
-            self.sheet.write_string(self.row, 0, title)?;
-            for (column, value) in [(1, a), (2, b), (3, b - a)] {
-                self.sheet.write_number_with_format(self.row, column, value, &number)?;
-            }
+            self.compared(
+                title,
+                PerSide::new(pick(&summary.trace1), pick(&summary.trace2)),
+                MICROS,
+            )?;
+        }
+        let counts: [(&str, Count); 2] = [
+            ("events of the file", |side| side.events),
+            ("accounted events", |side| side.accounted_events),
+        ];
+        for (title, pick) in counts {
+            let count = [&summary.trace1, &summary.trace2].map(|side| pick(side) as f64);
+            self.text(&[title])?;
+            self.numbers(1, COUNT, &count)?;
+            self.numbers(3, COUNT_DIFFERENCE, &[count[1] - count[0]])?;
             self.row += 1;
         }
+        self.text(&["points of difference"])?;
+        self.numbers(1, COUNT, &[summary.points_of_difference as f64])?;
+        self.row += 1;
         let exact = if summary.account_is_exact { "exact" } else { "NOT exact" };
         self.line(&["the rows add up to all events", exact])?;
         self.line(&[
@@ -110,13 +203,12 @@ impl Cover<'_> {
     }
 
     fn sheets(&mut self, sheets: &[Sheet]) -> Result<(), XlsxError> {
-        self.heading(&["sheet", "what it holds", "rows"])?;
+        self.heading(&["sheet", "what it holds", "all rows are in", "rows", "rows shown"])?;
         for sheet in sheets {
-            let rows = match (sheet.rows, sheet.shown) {
-                (all, shown) if all == shown => all.to_string(),
-                (all, shown) => format!("the first {shown} of {all}; all stand in {}", sheet.file),
-            };
-            self.line(&[&sheet.name, &format!("a row for each {}", sheet.about), &rows])?;
+            let about = format!("a row for each {}", sheet.about);
+            self.text(&[&sheet.name, &about, &sheet.file])?;
+            self.numbers(3, COUNT, &[f64::from(sheet.rows), f64::from(sheet.shown)])?;
+            self.row += 1;
         }
         Ok(())
     }
@@ -125,11 +217,14 @@ impl Cover<'_> {
         if summary.notes.is_empty() {
             return Ok(());
         }
-        self.heading(&["warning", "what happened", "what to do"])?;
+        self.heading(&["warning", "what happened", "what to do", "how often", "side"])?;
         for note in &summary.notes {
-            let side = summary.side_of(note).map_or_else(String::new, |side| format!("{side}: "));
-            let message = format!("{side}{}", note.note.message);
-            self.line(&[note.note.code, &message, note.note.hint])?;
+            self.text(&[note.note.code, &note.note.message, note.note.hint])?;
+            self.numbers(3, COUNT, &[note.note.count as f64])?;
+            if let Some(side) = summary.side_of(note) {
+                self.sheet.write_string(self.row, 4, side)?;
+            }
+            self.row += 1;
         }
         Ok(())
     }

@@ -73,7 +73,9 @@ function kernelsOf(members, side) {
       kernel.means.push([ns / count, count]);
     }
   }
-  const list = [...known.values()].sort((a, b) => b.ns - a.ns || (a.text < b.text ? -1 : 1));
+  // What a row tells as `(45 more names)` is no kernel: it comes last.
+  const isRest = (kernel) => /^\(\d+ more names\)$/.test(kernel.text);
+  const list = [...known.values()].sort((a, b) => isRest(a) - isRest(b) || b.ns - a.ns || (a.text < b.text ? -1 : 1));
   for (const kernel of list) kernel.median = weightedMedian(kernel.means);
   return list;
 }

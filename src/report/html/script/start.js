@@ -9,6 +9,8 @@ function drawAll() {
   drawTree();
   drawFlameControls();
   drawFlame();
+  drawTimelineControls();
+  drawTimeline();
   const node = stateNumber("node");
   if (node !== null && positionOf(node) >= 0) reveal(positionOf(node));
   showPlace(node);
@@ -63,6 +65,7 @@ for (const line of document.querySelectorAll("[data-cause]")) {
 for (const shapes of document.querySelectorAll("#changes th bdi.dim, #efficiency th bdi.dim")) {
   if (shapes.textContent.length > FOLD) shapes.replaceWith(folded(shapes.textContent));
 }
+startTimeline();
 treeView.addEventListener("keydown", treeKey);
 flameView.addEventListener("keydown", flameKey);
 addEventListener("hashchange", drawAll);

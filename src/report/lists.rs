@@ -1,9 +1,11 @@
 //! Steps with their spread, idle time by owner, places with other kernel counts, kernels that both sides
-//! run → short tables of the page; the CSV files beside it have all of their lines.
+//! run → short tables of the page and of Markdown; the CSV files beside it have all of their lines.
 
-use super::overview::change;
+// Without the page nobody asks for what only it shows.
+#![cfg_attr(not(feature = "html"), allow(dead_code))]
+
+use super::text::{Unit, times};
 use crate::analysis::{Analysis, KernelChange, Part, StepPlace};
-use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -45,6 +47,15 @@ pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
     ];
     lists.retain(|list| !list.lines.is_empty());
     lists
+}
+
+/// The style of a change: `more`, `less` or `same`.
+pub(super) fn change(difference: Nanos) -> &'static str {
+    match difference.0 {
+        1.. => "more",
+        0 => "same",
+        _ => "less",
+    }
 }
 
 /// Both times, their difference and ratio.

@@ -1,0 +1,107 @@
+//! The chosen slices → lanes: a thread or a stream each, with rows in which no two slices meet.
+
+use super::Slice;
+use crate::analysis::Analysis;
+use crate::report::html::texts::{PageText, Texts};
+use crate::side::{PerSide, Side};
+use crate::trace::{Nanos, Stream, ThreadId};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Most threads of a side, and as many streams.
+const LANES: usize = 6;
+/// Most rows of a lane: what is nested deeper is drawn in the last one.
+const ROWS: usize = 24;
+
+/// A thread of the host, or a stream of a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Lane {
+    /// 1 or 2.
+    side: u8,
+    is_gpu: bool,
+    name: PageText,
+    /// How many rows it has.
+    rows: usize,
+}
+
+/// A slice at its place.
+pub(super) struct Placed<'s> {
+    pub(super) slice: &'s Slice,
+    pub(super) lane: usize,
+    pub(super) row: usize,
+}
+
+/// What tells lanes apart, in their order: the host's threads of a side, then its streams.
+type Key = (Side, bool, Option<Stream>, ThreadId);
+
+/// The lanes, the slices in them, and how many threads and streams of each side are left out.
+pub(super) fn place<'s>(
+    analysis: &Analysis,
+    slices: &'s [Slice],
+    texts: &mut Texts,
+) -> (Vec<Lane>, Vec<Placed<'s>>, PerSide<usize>) {
+    let mut of_lanes: BTreeMap<Key, Vec<&Slice>> = BTreeMap::new();
+    for slice in slices {
+        of_lanes.entry(key(analysis, slice)).or_default().push(slice);
+    }
+    let dropped = keep_longest(&mut of_lanes);
+    let (mut lanes, mut placed) = (Vec::new(), Vec::new());
+    for (key, mut slices) in of_lanes {
+        slices.sort_unstable_by_key(|slice| (slice.start, Reverse(slice.time), slice.call));
+        let at = lanes.len();
+        let mut open: Vec<Nanos> = Vec::new();
+        let mut rows = 0;
+        for slice in slices {
+            while open.last().is_some_and(|&end| end <= slice.start) {
+                open.pop();
+            }
+            let row = open.len().min(ROWS - 1);
+            open.push(slice.end());
+            rows = rows.max(row + 1);
+            placed.push(Placed { slice, lane: at, row });
+        }
+        lanes.push(Lane {
+            side: key.0 as u8 + 1,
+            is_gpu: key.1,
+            name: texts.id(&name(analysis, key)),
+            rows,
+        });
+    }
+    (lanes, placed, dropped)
+}
+
+fn key(analysis: &Analysis, slice: &Slice) -> Key {
+    let trace = analysis.tree(slice.side).trace();
+    let stream = trace.stream(slice.event).filter(|_| slice.is_gpu);
+    (slice.side, slice.is_gpu, stream, trace.thread_of(slice.event))
+}
+
+/// Keeps the lanes with the most time, and tells how many of each side go.
+fn keep_longest(of_lanes: &mut BTreeMap<Key, Vec<&Slice>>) -> PerSide<usize> {
+    let mut dropped = PerSide::default();
+    for (side, is_gpu) in Side::BOTH.into_iter().flat_map(|side| [(side, false), (side, true)]) {
+        let of_kind = of_lanes.iter().filter(|(key, _)| (key.0, key.1) == (side, is_gpu));
+        let time = |slices: &[&Slice]| slices.iter().map(|slice| slice.time).sum::<Nanos>();
+        let mut keys: Vec<(Reverse<Nanos>, Key)> =
+            of_kind.map(|(key, slices)| (Reverse(time(slices)), *key)).collect();
+        keys.sort_unstable();
+        for (_, key) in keys.iter().skip(LANES) {
+            of_lanes.remove(key);
+            dropped[side] += 1;
+        }
+    }
+    dropped
+}
+
+fn name(analysis: &Analysis, (side, is_gpu, stream, thread): Key) -> String {
+    let trace = analysis.tree(side).trace();
+    let recorded = trace.thread(thread);
+    let (tid, name) = (trace.text(recorded.tid), trace.text(recorded.name).trim());
+    match (is_gpu, stream) {
+        (true, Some(stream)) => format!("GPU {} stream {}", stream.device, stream.number),
+        (true, None) => format!("GPU stream {tid}"),
+        (false, _) if name.is_empty() => format!("thread {tid}"),
+        (false, _) => name.to_owned(),
+    }
+}

@@ -1,0 +1,179 @@
+//! [`Analysis`] → the timeline of the page: one step of both sides, from its start, as slices in lanes.
+//!
+//! ```text
+//! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
+//!         GPU 0 str. 7      ├ igemm ───┤      ├ Cijk ─┤
+//! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
+//!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
+//! ```
+//! Times are nanoseconds since the step began on that side. It is small whatever the trace: the longest
+//! calls of the step, and the longest near the largest causes.
+
+mod choice;
+mod lanes;
+mod places;
+mod shown;
+
+use super::page_tree::{kind_letter, relation_letter};
+use super::texts::{PageText, Texts};
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::trace::{EventId, Nanos};
+use crate::tree::{CallId, CallTree};
+use choice::Chosen;
+use lanes::Lane;
+use places::CausePlace;
+use serde::Serialize;
+use shown::Shown;
+
+/// A GPU event that runs in the step and was launched outside of it: its relation tells nothing here.
+const OUTSIDE: char = 'o';
+
+/// What the script draws.
+#[derive(Serialize)]
+pub(super) struct Timeline {
+    /// What each side calls the step; empty where all of the trace is shown.
+    steps: [String; 2],
+    /// How long the host was in it, of each side.
+    host: [i64; 2],
+    /// When the last event that it launched ended, of each side.
+    end: [i64; 2],
+    lanes: Vec<Lane>,
+    slices: Slices,
+    /// Where the leading causes stand, by their position in the list.
+    causes: Vec<CausePlace>,
+    #[serde(skip)]
+    remark: String,
+}
+
+impl Timeline {
+    /// What is shown, and what is not.
+    pub(super) fn remark(&self) -> &str {
+        &self.remark
+    }
+}
+
+/// The slices by side, lane, row and start: a column for each property.
+#[derive(Default, Serialize)]
+struct Slices {
+    /// Position among the lanes.
+    lane: Vec<u32>,
+    /// Row of the lane, from 0: calls stand below their caller.
+    row: Vec<u32>,
+    start: Vec<i64>,
+    time: Vec<i64>,
+    name: Vec<PageText>,
+    /// Node of the merged tree: the slice of the other side with the same one is the partner.
+    node: Vec<usize>,
+    /// A letter each, as in the tree of the page.
+    kind: String,
+    /// A letter each, as in the tree of the page; `o` for what was launched outside of the step.
+    relation: String,
+}
+
+/// A call that is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slice {
+    side: Side,
+    call: CallId,
+    event: EventId,
+    node: MergedId,
+    /// Since the step began.
+    start: Nanos,
+    time: Nanos,
+    is_gpu: bool,
+    /// Whether it was made, or launched, in the step.
+    is_inside: bool,
+}
+
+impl Slice {
+    fn end(&self) -> Nanos {
+        self.start + self.time
+    }
+}
+
+/// The timeline; `None` where the traces have nothing to show.
+pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
+    let shown = Shown::choose(analysis);
+    let causes = places::of(analysis, &shown);
+    let all = shown.slices(analysis, &causes);
+    if all.is_empty() {
+        return None;
+    }
+    let Chosen { slices, of } = choice::choose(all, &causes);
+    let (lanes, placed, dropped) = lanes::place(analysis, &slices, texts);
+    let remark = remark(analysis, &shown, (placed.len(), of), dropped);
+    let mut columns = Slices::default();
+    for place in &placed {
+        columns.push(analysis, place.slice, place.lane, place.row, texts);
+    }
+    Some(Timeline {
+        steps: Side::BOTH.map(|side| shown.name(analysis, side)),
+        host: Side::BOTH.map(|side| shown.host_time(side).0),
+        end: Side::BOTH.map(|side| shown.end(side).0),
+        lanes,
+        slices: columns,
+        causes,
+        remark,
+    })
+}
+
+impl Slices {
+    fn push(
+        &mut self,
+        analysis: &Analysis,
+        slice: &Slice,
+        lane: usize,
+        row: usize,
+        texts: &mut Texts,
+    ) {
+        let tree: &CallTree = analysis.tree(slice.side);
+        let node = analysis.diff().merged().node(slice.node);
+        self.lane.push(lane as u32);
+        self.row.push(row as u32);
+        self.start.push(slice.start.0);
+        self.time.push(slice.time.0);
+        self.name.push(texts.id(tree.name(slice.call)));
+        self.node.push(slice.node.index());
+        self.kind.push(kind_letter(analysis, node));
+        self.relation.push(match slice.is_inside {
+            true => relation_letter(analysis, node),
+            false => OUTSIDE,
+        });
+    }
+}
+
+/// Whether the traces have no GPU events, so that the time of the host is accounted.
+fn is_host(analysis: &Analysis) -> bool {
+    match analysis.measure() {
+        Measure::GpuTime => false,
+        Measure::HostSelfTime => true,
+    }
+}
+
+/// What is shown, and how much of it.
+fn remark(
+    analysis: &Analysis,
+    shown: &Shown,
+    (drawn, of): (usize, usize),
+    dropped: PerSide<usize>,
+) -> String {
+    let mut text = match shown.told(analysis) {
+        Some(step) => format!("Step {step} of both sides, each from its start."),
+        None => "All of both traces, each from its start: there are no steps.".to_owned(),
+    };
+    text += " Calls that do nearly nothing but call one other are left out";
+    if drawn < of {
+        text += &format!(
+            ", and {} of {of} events, the shortest that are far from the largest causes",
+            of - drawn
+        );
+    }
+    let lanes = dropped.baseline + dropped.candidate;
+    if lanes > 0 {
+        text += &format!("; {lanes} threads and streams with the least time, too");
+    }
+    text + "; the Perfetto file has everything."
+}

@@ -1,0 +1,133 @@
+//! The leading causes → where each stands in the step that is shown: the instance that differs most.
+
+use super::shown::Shown;
+use crate::analysis::{Analysis, IdleKind, Part};
+use crate::diff::MergedId;
+use crate::report::nodes::own_time;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A cause in the step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct CausePlace {
+    /// Position in the list of causes.
+    cause: usize,
+    /// Its node of the merged tree.
+    pub(super) node: usize,
+    /// Of a cause in the time of the GPU, the event below it that differs most: it has the time.
+    pub(super) event: Option<usize>,
+    /// When it begins on the side that is first, since the step began.
+    pub(super) from: i64,
+    /// When it ends on the side that is last, with the GPU events that it launched.
+    pub(super) to: i64,
+}
+
+/// The causes that have a call in the step.
+pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
+    let mut known: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    let mut places = Vec::new();
+    for (at, cause) in analysis.causes().leading().iter().enumerate() {
+        let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
+        // What many small causes are one of stands at each place by itself.
+        let extent = if cause.node.is_some() { Extent::Below } else { Extent::Own };
+        let of_kind = known.entry((kind, extent));
+        let differences = of_kind.or_insert_with(|| differences(analysis, kind, extent));
+        let in_step = cause.nodes.iter().copied().filter(|&id| is_in(analysis, shown, id));
+        let most = in_step.min_by_key(|&id| (Reverse(differences[id.index()].abs()), id));
+        let span = most.and_then(|id| Some((id, span(analysis, shown, id)?)));
+        places.extend(span.map(|(id, (from, to))| CausePlace {
+            cause: at,
+            node: id.index(),
+            event: kind.is_none().then(|| largest_event(analysis, id)).flatten(),
+            from: from.0,
+            to: to.0,
+        }));
+    }
+    places
+}
+
+/// Whether the time of a node is told with that of the nodes below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Own,
+    Below,
+}
+
+/// Candidate − baseline at, or at and below, each node: of the idle time of one kind, else of the
+/// accounted time. On a host alone both are told in one word.
+fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
+    let merged = analysis.diff().merged();
+    let mut differences: Vec<i64> = vec![0; merged.len()];
+    for row in analysis.wall().idle() {
+        if let Some(owner) =
+            row.owner.filter(|_| Some(row.kind) == kind && row.part == Part::Window)
+        {
+            differences[owner.index()] += row.difference().0;
+        }
+    }
+    if kind.is_none() || super::is_host(analysis) {
+        for (difference, (_, node)) in differences.iter_mut().zip(merged.nodes()) {
+            let own = PerSide::from_fn(|side| own_time(analysis, side, node));
+            *difference += own.difference().0;
+        }
+    }
+    if extent == Extent::Below {
+        for id in merged.ids().rev() {
+            if let Some(parent) = merged.parent(id) {
+                let below = differences[id.index()];
+                differences[parent.index()] += below;
+            }
+        }
+    }
+    differences
+}
+
+/// The node of the GPU event below a node, on either side, whose time differs most.
+fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
+    let merged = analysis.diff().merged();
+    let node = merged.node(id);
+    let of_side = |side: Side| {
+        let (tree, call) = (analysis.tree(side), node.call(side));
+        let below = call.into_iter().flat_map(move |call| tree.subtree(call));
+        let events = below.filter(move |&call| tree.kind(call) == CallKind::Gpu);
+        events.map(move |call| merged.of(side, call))
+    };
+    let difference = |id: MergedId| {
+        let own = PerSide::from_fn(|side| own_time(analysis, side, merged.node(id)));
+        own.difference().abs()
+    };
+    let events = Side::BOTH.into_iter().flat_map(of_side);
+    events.min_by_key(|&id| (Reverse(difference(id)), id)).map(|id| id.index())
+}
+
+/// Whether an event of a node, of either side, is in the step.
+fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
+    let node = analysis.diff().merged().node(id);
+    Side::BOTH.iter().any(|&side| {
+        node.call(side).is_some_and(|call| {
+            analysis.tree(side).event(call).is_some() && shown.holds(analysis, side, call)
+        })
+    })
+}
+
+/// From the first moment of a node's calls to the last, with the GPU events below, since the step began;
+/// `None` where no call of it was made in the step.
+fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
+    let node = analysis.diff().merged().node(id);
+    let of_side = |side: Side| {
+        let (tree, call) = (analysis.tree(side), node.call(side)?);
+        tree.event(call).filter(|_| shown.holds(analysis, side, call))?;
+        let runs = |&below: &_| below == call || tree.kind(below) == CallKind::Gpu;
+        let events = tree.subtree(call).filter(runs).filter_map(|call| tree.event(call));
+        let spans = events.map(|event| {
+            let trace = tree.trace();
+            (shown.since(side, trace.start(event)), shown.since(side, trace.end(event)))
+        });
+        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    };
+    Side::BOTH.into_iter().filter_map(of_side).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}

@@ -1,0 +1,176 @@
+//! [`Analysis`] → the step that the timeline shows, and all that ran in it.
+//!
+//! Of the steps that both sides have, it is one that the largest causes have a part in; of these one whose
+//! difference lies nearest to that of the step in the middle.
+
+use super::Slice;
+use super::places::CausePlace;
+use crate::analysis::{Analysis, StepPlace};
+use crate::program::StepId;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+
+/// A call that spends so many of 100 parts of its time in one call below is not shown.
+const PASSED_ON: i64 = 95;
+
+/// A step of both traces; the windows of the wall time where a side has no steps.
+pub(super) struct Shown {
+    step: Option<StepId>,
+    start: PerSide<Nanos>,
+    host_end: PerSide<Nanos>,
+    end: PerSide<Nanos>,
+}
+
+impl Shown {
+    pub(super) fn choose(analysis: &Analysis) -> Shown {
+        let Some(step) = choose_step(analysis) else {
+            let windows = analysis.wall().windows();
+            let (start, end) = (windows.map(|w| w.start), windows.map(|w| w.end));
+            return Shown { step: None, start, host_end: end, end };
+        };
+        let span = |side| *analysis.steps(side).span(step);
+        let start = PerSide::from_fn(|side| span(side).start);
+        let host_end = PerSide::from_fn(|side| span(side).end);
+        let end = PerSide::from_fn(|side| {
+            let (tree, steps) = (analysis.tree(side), analysis.steps(side));
+            let gpu = tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
+            let launched = gpu.filter(|&call| steps.step(call) == Some(step));
+            let ends = launched.filter_map(|call| tree.event(call));
+            ends.map(|event| tree.trace().end(event)).fold(host_end[side], Nanos::max)
+        });
+        Shown { step: Some(step), start, host_end, end }
+    }
+
+    /// The number that people know the step by.
+    pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
+        self.step.map(|step| analysis.told_step(step))
+    }
+
+    /// What a side calls the step; empty where there is none.
+    pub(super) fn name(&self, analysis: &Analysis, side: Side) -> String {
+        let name = |step| analysis.steps(side).name(analysis.tree(side), step);
+        self.step.map_or_else(String::new, name)
+    }
+
+    /// How long the host was in it.
+    pub(super) fn host_time(&self, side: Side) -> Nanos {
+        self.host_end[side] - self.start[side]
+    }
+
+    /// When its last event ended, since it began.
+    pub(super) fn end(&self, side: Side) -> Nanos {
+        self.end[side] - self.start[side]
+    }
+
+    /// A time of a side, since the step began.
+    pub(super) fn since(&self, side: Side, time: Nanos) -> Nanos {
+        time - self.start[side]
+    }
+
+    /// Whether a call was made, or launched, in it.
+    pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+        match self.step {
+            Some(step) => analysis.steps(side).step(call) == Some(step),
+            None => true,
+        }
+    }
+
+    /// All calls that ran in it: those made in it, and what the GPU ran meanwhile. What was captured took
+    /// no time then, and a call that hands nearly all of its time on tells less than the one below.
+    /// The nodes of `causes` are shown in any case.
+    pub(super) fn slices(&self, analysis: &Analysis, causes: &[CausePlace]) -> Vec<Slice> {
+        let mut slices = Vec::new();
+        for side in Side::BOTH {
+            let tree = analysis.tree(side);
+            let calls = tree.calls().filter(|&call| !tree.is_captured(call));
+            slices.extend(calls.filter_map(|call| self.slice(analysis, side, call)));
+        }
+        drop_passing(analysis, &mut slices, causes);
+        slices
+    }
+
+    fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Option<Slice> {
+        let tree = analysis.tree(side);
+        let (event, is_gpu) = (tree.event(call)?, tree.kind(call) == CallKind::Gpu);
+        let is_inside = self.holds(analysis, side, call);
+        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+        let runs = start < self.end[side] && end > self.start[side];
+        (runs && (is_inside || is_gpu)).then(|| Slice {
+            side,
+            call,
+            event,
+            node: analysis.diff().merged().of(side, call),
+            start: self.since(side, start),
+            time: end - start,
+            is_gpu,
+            is_inside: is_inside && (!is_gpu || tree.launch(call).is_some() || self.step.is_none()),
+        })
+    }
+}
+
+/// Leaves out host calls that hand nearly all of their time to one call below, on each side that has
+/// them.
+fn drop_passing(analysis: &Analysis, slices: &mut Vec<Slice>, causes: &[CausePlace]) {
+    let mut longest_below: FxHashMap<(Side, CallId), Nanos> = FxHashMap::default();
+    for slice in slices.iter().filter(|slice| !slice.is_gpu) {
+        if let Some(above) = analysis.tree(slice.side).parent(slice.call) {
+            let longest = longest_below.entry((slice.side, above)).or_default();
+            *longest = slice.time.max(*longest);
+        }
+    }
+    let passes = |slice: &Slice| {
+        let below = longest_below.get(&(slice.side, slice.call)).copied().unwrap_or_default();
+        !slice.is_gpu && below.0 > 0 && 100 * below.0 >= PASSED_ON * slice.time.0
+    };
+    let keeping = slices.iter().filter(|slice| !passes(slice)).map(|slice| slice.node.index());
+    let keeps: FxHashSet<usize> = keeping.chain(causes.iter().map(|cause| cause.node)).collect();
+    slices.retain(|slice| keeps.contains(&slice.node.index()));
+}
+
+fn choose_step(analysis: &Analysis) -> Option<StepId> {
+    let steps = PerSide::from_fn(|side| analysis.steps(side).len());
+    let count = steps.baseline.min(steps.candidate);
+    let told = told_by_causes(analysis, count);
+    let distances = distances(analysis, count);
+    let key = |&at: &usize| (told[at], Reverse(distances[at]), Reverse(at));
+    (0..count).max_by_key(key).map(|at| StepId(at as u32))
+}
+
+/// For each step, how much of the leading causes' differences stands at calls of it.
+fn told_by_causes(analysis: &Analysis, count: usize) -> Vec<i64> {
+    let merged = analysis.diff().merged();
+    let mut told = vec![0; count];
+    for cause in analysis.causes().leading() {
+        let mut has = vec![false; count];
+        for &node in &cause.nodes {
+            for side in Side::BOTH {
+                let call = merged.node(node).call(side);
+                let step = call.and_then(|call| analysis.steps(side).step(call));
+                if let Some(has) = step.and_then(|step| has.get_mut(step.index())) {
+                    *has = true;
+                }
+            }
+        }
+        for (told, _) in told.iter_mut().zip(has).filter(|(_, has)| *has) {
+            *told += cause.difference.0.abs();
+        }
+    }
+    told
+}
+
+/// For each step, how far its difference lies from that in the middle.
+fn distances(analysis: &Analysis, count: usize) -> Vec<i64> {
+    let rows = analysis.step_rows();
+    let is_step = |place| matches!(place, StepPlace::Step(_));
+    let walls = rows.iter().filter(|row| is_step(row.place)).take(count);
+    let differences: Vec<i64> = walls
+        .map(|row| row.figures.as_ref().map(|figures| figures.wall()).difference().0)
+        .collect();
+    let mut sorted = differences.clone();
+    sorted.sort_unstable();
+    let middle = sorted.get(count / 2).copied().unwrap_or_default();
+    differences.iter().map(|difference| (difference - middle).abs()).collect()
+}

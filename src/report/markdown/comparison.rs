@@ -1,0 +1,223 @@
+//! What stands behind the differences: for the largest names the shapes and kernels of both sides, then
+//! single rows, then the points at which the traces part.
+
+use super::{CELL, Section, figures, side_names, whole};
+use crate::analysis::{Analysis, Row};
+use crate::diff::{MergedId, MergedNode};
+use crate::program::Measure;
+use crate::report::LargeDifference;
+use crate::report::text::{Unit, node_name, plain};
+use crate::side::{PerSide, Side};
+use crate::trace::{Argument, Nanos};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Names that are compared in detail.
+const NAMES: usize = 6;
+/// Shapes of a name, and kernels of a side.
+const LISTED: usize = 6;
+/// Single rows, and points of difference.
+const ROWS: usize = 20;
+
+/// What accounted events are called.
+pub(super) fn events_word(analysis: &Analysis) -> &'static str {
+    match analysis.measure() {
+        Measure::GpuTime => "kernels",
+        Measure::HostSelfTime => "ops",
+    }
+}
+
+/// For each of the largest names, all of its rows together: kernels of both sides with their counts, and
+/// shapes.
+pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
+    let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
+    for row in analysis.rows() {
+        rows.entry(analysis.row_name(row)).or_default().push(row);
+    }
+    let mut told: Vec<&str> = Vec::new();
+    for group in names {
+        if told.len() < NAMES && !told.contains(&group.name.as_str()) {
+            told.push(&group.name);
+        }
+    }
+    told.into_iter()
+        .filter_map(|name| {
+            let rows = rows.get(name)?;
+            let time = PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum());
+            let difference = unit.show_signed(PerSide::difference(time));
+            let title = format!("{} {difference} {}", html(name), unit.label());
+            let head = format!("Kernels and shapes of {}:\n\n", whole(name));
+            let mut section = Section::folded(&title, &head);
+            section.lines = kernels(analysis, rows, unit);
+            section.lines.push(shapes(analysis, rows, unit));
+            Some(section)
+        })
+        .collect()
+}
+
+/// A name inside of HTML.
+fn html(name: &str) -> String {
+    let short = crate::report::text::one_line(name);
+    let short = crate::report::text::shorten(&short, CELL);
+    let short = short.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
+}
+
+/// The kernels of each side, most time first: how often, how long.
+fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
+    let names = side_names(analysis);
+    let mut lines = Vec::new();
+    for side in Side::BOTH {
+        let mut sums: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
+        for &event in rows.iter().flat_map(|row| &row.events[side]) {
+            let sum = sums.entry(analysis.tree(side).name(event)).or_default();
+            *sum = (sum.0 + 1, sum.1 + analysis.time_of(side, event));
+        }
+        let total: u64 = sums.values().map(|sum| sum.0).sum();
+        lines.push(format!("- {}: {total} {}\n", names[side as usize], events_word(analysis)));
+        let mut sums: Vec<(&str, (u64, Nanos))> = sums.into_iter().collect();
+        sums.sort_by_key(|&(name, (_, time))| (Reverse(time), name));
+        for (name, (count, time)) in sums.iter().take(LISTED) {
+            let time = unit.show(*time);
+            lines.push(format!("  - {count} × {}, {time} {}\n", whole(name), unit.label()));
+        }
+        if sums.len() > LISTED {
+            lines.push(format!("  - {} more names\n", sums.len() - LISTED));
+        }
+    }
+    lines
+}
+
+/// The rows by their shapes, the largest difference first: one table, as one text.
+fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
+    let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
+    for row in rows {
+        let [a, b] = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+        let shape = match (a, b) {
+            (a, b) if a == b || b.is_empty() => a.to_owned(),
+            ("", b) => b.to_owned(),
+            (a, b) => format!("{a} → {b}"),
+        };
+        let sum = sums.entry(shape).or_default();
+        *sum = (sum.0 + 1, PerSide::from_fn(|side| sum.1[side] + row.time[side]));
+    }
+    if sums.len() == 1 && sums.contains_key("") {
+        return String::new();
+    }
+    let mut sums: Vec<(String, (u64, PerSide<Nanos>))> = sums.into_iter().collect();
+    sums.sort_by_key(|(shape, (_, time))| (Reverse(time.difference().abs()), shape.clone()));
+    let [one, two] = side_names(analysis);
+    let label = unit.label();
+    let mut text = format!(
+        "\n| shapes | rows | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+    );
+    for (shape, (count, time)) in sums.iter().take(LISTED) {
+        let shape = if shape.is_empty() { "(not recorded)" } else { shape };
+        text += &format!("| {} | {count} | {} |\n", super::cell(shape), figures(unit, *time));
+    }
+    if sums.len() > LISTED {
+        text += &format!("\n{} more shapes.\n", sums.len() - LISTED);
+    }
+    text
+}
+
+/// The single rows with the largest difference, with module, shapes and kernels.
+pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
+    let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
+    order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
+    order.retain(|(_, row)| row.difference() != Nanos::ZERO);
+    let title = format!("The {} largest single rows", order.len().min(ROWS));
+    let mut section = Section::folded(&title, "");
+    let names = side_names(analysis);
+    for (id, row) in order.into_iter().take(ROWS) {
+        let mut text = format!(
+            "- {}: {} {} → {} {} (row {id}, {})\n",
+            whole(&analysis.row_name(row)),
+            unit.show(row.time.baseline),
+            unit.label(),
+            unit.show(row.time.candidate),
+            unit.label(),
+            row.presence().label(),
+        );
+        for line in [module_line(analysis, row), shape_line(analysis, row)].into_iter().flatten() {
+            text += &format!("  - {line}\n");
+        }
+        for side in Side::BOTH {
+            let kernels = kernel_line(analysis, row, side);
+            text += &format!("  - {}: {kernels}\n", names[side as usize]);
+        }
+        section.lines.push(text);
+    }
+    section
+}
+
+fn module_line(analysis: &Analysis, row: &Row) -> Option<String> {
+    let module = analysis.module_of(row);
+    (!module.is_empty()).then(|| format!("module {}", whole(module)))
+}
+
+fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
+    let shape = |side| analysis.argument_text(row, Argument::Shape, side);
+    match (shape(Side::Baseline), shape(Side::Candidate)) {
+        ("", "") => None,
+        (a, b) if a == b => Some(format!("shapes {}", whole(a))),
+        (a, b) => Some(format!("shapes {} against {}", whole(a), whole(b))),
+    }
+}
+
+/// How many kernels of a row ran, and up to four names, each with its count.
+fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
+    let mut names: Vec<(&str, u64)> = Vec::new();
+    for name in analysis.event_names(row, side) {
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => names.push((name, 1)),
+        }
+    }
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let one = |(name, count): &(&str, u64)| match count {
+        1 => whole(name),
+        count => format!("{count} × {}", whole(name)),
+    };
+    let shown: Vec<String> = names.iter().take(4).map(one).collect();
+    match names.len().saturating_sub(4) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more names", shown.join(", ")),
+    }
+}
+
+/// The points of difference with the most GPU events.
+pub(super) fn points(analysis: &Analysis) -> Section {
+    let (mut all, varying) = analysis.settled_differences();
+    all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
+    let shown = all.len().min(ROWS);
+    let title = format!("Points of difference ({shown} of {})", all.len());
+    let mut section = Section::folded(&title, "");
+    for point in all.iter().take(ROWS) {
+        let below = point.lowest_common.map_or_else(
+            || "with nothing in common above".to_owned(),
+            |id| format!("below {}", node_text(analysis, id)),
+        );
+        section.lines.push(format!(
+            "- {} {below}: {} calls, {} GPU events\n",
+            node_text(analysis, point.node),
+            point.calls,
+            point.gpu_events,
+        ));
+    }
+    if varying > 0 {
+        section.lines.push(format!("\n{varying} more vary among the runs of a side.\n"));
+    }
+    section
+}
+
+fn node_text(analysis: &Analysis, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let side = match node {
+        MergedNode::Both(..) => String::new(),
+        MergedNode::Only(side, _) => format!("{} only: ", plain(analysis.side_name(side), CELL)),
+    };
+    format!("{side}{}", whole(&node_name(analysis, node)))
+}

@@ -1,0 +1,139 @@
+//! `report.md`: the result as GitHub shows it in an issue or a step summary, within its length limit, in
+//! the order of the page.
+
+mod comparison;
+mod opening;
+mod tables;
+
+use super::nodes::facets;
+use super::summary::{largest_differences, summarise};
+use super::text::{Unit, code, plain};
+use super::{lists, text};
+use crate::analysis::Analysis;
+use crate::side::Side;
+use std::io::{self, Write};
+
+/// GitHub refuses an issue of more than 65,536 characters; bytes are never fewer.
+const LONGEST: usize = 64_000;
+/// Names among the largest differences in the file of the report.
+pub(super) const NAMES: usize = 20;
+/// Longest name in a cell, in characters: tables scroll.
+const CELL: usize = 110;
+/// Longest name elsewhere: there Markdown wraps. Some kernels have names of 5,000 characters.
+const NAME: usize = 1_000;
+
+/// Writes the report as Markdown with `top` names, at most 64,000 bytes.
+pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
+    let summary = summarise(analysis);
+    let largest = largest_differences(analysis);
+    let mut paper = Paper::default();
+    paper.write(&opening::answer(analysis, &summary));
+    // What stands at the end has its room from the beginning.
+    let account = tables::account(analysis, &summary, unit);
+    paper.reserved = account.len();
+    paper.add(&opening::inputs(analysis));
+    paper.add(&opening::notes(&summary));
+    paper.add(&tables::names(analysis, &largest, top, unit));
+    for section in comparison::of_names(analysis, &largest, unit) {
+        paper.add(&section);
+    }
+    paper.add(&comparison::rows(analysis, unit));
+    paper.add(&comparison::points(analysis));
+    paper.add(&tables::changes(analysis, &summary, unit));
+    for chart in facets::of(analysis) {
+        paper.add(&tables::chart(analysis, &chart, unit));
+    }
+    let lists = lists::of(analysis, unit);
+    let (first, last): (Vec<_>, Vec<_>) =
+        lists.iter().partition(|list| matches!(list.key, "steps" | "idle"));
+    first.into_iter().for_each(|list| paper.add(&tables::list(list)));
+    paper.add(&tables::efficiency(analysis));
+    last.into_iter().for_each(|list| paper.add(&tables::list(list)));
+    paper.write(&account);
+    if paper.left_out {
+        paper
+            .write("\nWhat would not fit is left out; the tables of the report have everything.\n");
+    }
+    out.write_all(paper.text.as_bytes())
+}
+
+/// A heading with lines that stand by themselves, so that a long one can be cut between two of them.
+#[derive(Default)]
+struct Section {
+    head: String,
+    lines: Vec<String>,
+    foot: String,
+}
+
+impl Section {
+    /// A part that opens on a click.
+    fn folded(title: &str, before: &str) -> Section {
+        let head = format!("\n<details><summary>{title}</summary>\n\n{before}");
+        Section { head, lines: Vec::new(), foot: "\n</details>\n".to_owned() }
+    }
+}
+
+/// The text so far.
+#[derive(Default)]
+struct Paper {
+    text: String,
+    /// Bytes that are spoken for.
+    reserved: usize,
+    left_out: bool,
+}
+
+impl Paper {
+    fn write(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds as many lines of a section as there is room for; no section without a line.
+    fn add(&mut self, section: &Section) {
+        let used = self.text.len() + self.reserved + section.head.len() + section.foot.len();
+        let mut room = (LONGEST - 200).saturating_sub(used);
+        let fits = |line: &&String| {
+            let left = room.checked_sub(line.len());
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        let count = section.lines.iter().take_while(fits).count();
+        self.left_out |= count < section.lines.len();
+        if count > 0 {
+            self.text.push_str(&section.head);
+            section.lines[..count].iter().for_each(|line| self.text.push_str(line));
+            self.text.push_str(&section.foot);
+        }
+    }
+}
+
+/// A name in a cell.
+fn cell(name: &str) -> String {
+    code(name, CELL)
+}
+
+/// A name where Markdown wraps.
+fn whole(name: &str) -> String {
+    code(name, NAME)
+}
+
+/// Text where Markdown wraps.
+fn wrapped(text: &str) -> String {
+    plain(text, 2 * NAME)
+}
+
+/// What people call the two sides, as text of a cell.
+fn side_names(analysis: &Analysis) -> [String; 2] {
+    Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
+}
+
+/// Both times, their difference and ratio as cells.
+fn figures(unit: Unit, time: crate::side::PerSide<crate::trace::Nanos>) -> String {
+    format!(
+        "{} | {} | {} | {}",
+        unit.show(time.baseline),
+        unit.show(time.candidate),
+        unit.show_signed(time.difference()),
+        text::times(time)
+    )
+}

@@ -1,0 +1,198 @@
+//! The tables of the Markdown: names, places that changed, groups, lists, the account.
+
+use super::{CELL, Section, cell, figures, side_names, wrapped};
+use crate::analysis::{Analysis, EfficiencyRow, Totals, clause};
+use crate::report::LargeDifference;
+use crate::report::lists::List;
+use crate::report::nodes::facets::Facet;
+use crate::report::summary::Summary;
+use crate::report::text::{Unit, plain, sentence};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use std::fmt::Write as _;
+
+/// Ops with time to save.
+const OPS: usize = 10;
+/// Groups of each facet.
+const GROUPS: usize = 24;
+
+/// The largest differences, with how often both sides called and what ran.
+pub(super) fn names(
+    analysis: &Analysis,
+    names: &[LargeDifference],
+    top: usize,
+    unit: Unit,
+) -> Section {
+    let title = "\n### Differences\n\n";
+    if names.is_empty() {
+        let line = "None: the times of all rows are equal.\n".to_owned();
+        return Section { head: title.to_owned(), lines: vec![line], foot: String::new() };
+    }
+    let (label, [one, two]) = (unit.label(), side_names(analysis));
+    let head = format!(
+        "{title}| name | calls | {} | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n",
+        super::comparison::events_word(analysis)
+    );
+    let line = |group: &LargeDifference| {
+        let below = match group.below.as_str() {
+            "" => String::new(),
+            below => format!(" below {}", cell(below)),
+        };
+        format!(
+            "| {}{below} | {} | {} | {} |\n",
+            cell(&group.name),
+            counts(group.calls),
+            counts(group.events),
+            figures(unit, group.time)
+        )
+    };
+    let foot = match names.len().saturating_sub(top) {
+        0 => String::new(),
+        more => format!("\n… and {more} more, by name in `diff_stats_names_summary.csv`.\n"),
+    };
+    Section { head, lines: names.iter().take(top).map(line).collect(), foot }
+}
+
+/// `450 → 405`, and one number where both sides have the same.
+pub(super) fn counts(count: PerSide<u64>) -> String {
+    match count.baseline == count.candidate {
+        true => count.baseline.to_string(),
+        false => format!("{} → {}", count.baseline, count.candidate),
+    }
+}
+
+fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> String {
+    let label = unit.label();
+    let [one, two] = side_names(analysis);
+    format!(
+        "| {title} | {counted} | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
+    )
+}
+
+/// The places that changed as far as the repeats support it.
+pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
+    let listed = summary.verdict.largest_changes.len() as u64;
+    let heading = match summary.verdict.changes {
+        1 => "1 place changed".to_owned(),
+        all if all == listed => format!("{all} places changed"),
+        all => format!("{all} places changed, the {listed} largest"),
+    };
+    let label = unit.label();
+    let [one, two] = side_names(analysis);
+    let mut section = Section::folded(
+        &heading,
+        &format!(
+            "| place | verdict | {one} {label} | {two} {label} | difference | ratio |\n|---|---|---:|---:|---:|---:|\n"
+        ),
+    );
+    for change in &summary.verdict.largest_changes {
+        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
+        let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+        let modules = [&change.module_trace1, &change.module_trace2];
+        let module = modules.into_iter().find(|module| !module.is_empty());
+        let place = module.map_or_else(String::new, |module| format!(" in {}", cell(module)));
+        section.lines.push(format!(
+            "| {}{place} | {} | {} |\n",
+            cell(&change.name),
+            change.verdict,
+            figures(unit, time)
+        ));
+    }
+    section
+}
+
+/// The times by category, step, phase, layer or module class.
+pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
+    let head = table_head(analysis, facet.title, "events", unit);
+    let mut section = Section::folded(&format!("By {}", facet.title), &head);
+    for group in facet.groups.iter().take(GROUPS) {
+        let label = match group.value.as_str() {
+            "" => "(none)".to_owned(),
+            value => cell(value),
+        };
+        section.lines.push(format!(
+            "| {label} | {} | {} |\n",
+            group.events,
+            figures(unit, group.time)
+        ));
+    }
+    if facet.groups.len() > GROUPS {
+        section.foot = format!("\n… and {} more.\n{}", facet.groups.len() - GROUPS, section.foot);
+    }
+    section
+}
+
+/// Steps, idle time, other kernel counts, the same kernels.
+pub(super) fn list(list: &List) -> Section {
+    let titles: Vec<String> = list.titles.iter().map(|title| plain(title, CELL)).collect();
+    let rule = "---:|".repeat(titles.len().saturating_sub(1));
+    let before = format!("{}\n\n| {} |\n|---|{rule}\n", wrapped(&list.remark), titles.join(" | "));
+    let mut section = Section::folded(list.title, &before);
+    for line in &list.lines {
+        let note = match line.note.as_str() {
+            "" => String::new(),
+            note => format!(" {}", cell(note)),
+        };
+        let cells = line.cells.join(" | ");
+        section.lines.push(format!("| {}{note} | {cells} |\n", cell(&line.name)));
+    }
+    section
+}
+
+/// The ops with most time to save, where the peaks of a device are known.
+pub(super) fn efficiency(analysis: &Analysis) -> Section {
+    let rows = analysis.by_efficiency();
+    let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();
+    let known = |row: &&EfficiencyRow| Side::BOTH.iter().any(|&side| saved(row, side).is_some());
+    let [one, two] = side_names(analysis);
+    let head =
+        format!("| op | shapes | {one}, ms | {two}, ms | rates |\n|---|---|---:|---:|---|\n");
+    let mut section = Section::folded("Time that could be saved", &head);
+    for row in rows.iter().filter(known).take(OPS) {
+        let [a, b] = Side::BOTH
+            .map(|side| saved(row, side).map_or_else(String::new, |us| format!("{:.3}", us / 1e3)));
+        let dims = [&row.dims.candidate, &row.dims.baseline];
+        let dims = dims.into_iter().find(|dims| !dims.is_empty()).map_or("", |dims| dims);
+        let rates = clause(&row.efficiency).unwrap_or_default();
+        section.lines.push(format!(
+            "| {} | {} | {a} | {b} | {} |\n",
+            cell(&row.name),
+            cell(dims),
+            plain(&rates, CELL)
+        ));
+    }
+    section
+}
+
+/// The accounted time, the parts that add up to it, and how many rows do.
+pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
+    let totals = &analysis.account().totals;
+    let label = unit.label();
+    let [one, two] = side_names(analysis);
+    let mut text = format!("\n### Account\n\n{}\n\n", wrapped(&sentence(analysis)));
+    let _ = writeln!(
+        text,
+        "| {label} | {one} | {two} | difference | ratio |\n|---|---:|---:|---:|---:|"
+    );
+    let mut line = |title: &str, pick: fn(&Totals) -> Nanos| {
+        let time = PerSide::from_fn(|side| pick(&totals[side]));
+        if time != PerSide::default() {
+            let _ = writeln!(text, "| {title} | {} |", figures(unit, time));
+        }
+    };
+    line(&summary.measure.replace('_', " "), |totals| totals.time);
+    line("busy", |totals| totals.busy);
+    line("in rows of both sides", |totals| totals.paired);
+    line("only on this side", |totals| totals.one_sided);
+    line("launch not in trace", |totals| totals.unlinked);
+    let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
+    let _ = writeln!(
+        text,
+        "\n{} rows add up to {} and {} events, {exact}. {} points of difference.",
+        analysis.rows().len(),
+        summary.trace1.accounted_events,
+        summary.trace2.accounted_events,
+        summary.points_of_difference,
+    );
+    text
+}

@@ -1,0 +1,56 @@
+//! A GPU event and the call that launched it → an arrow between their slices, as two flow events.
+
+use super::clock::Clock;
+use super::tracks::{Track, Tracks};
+use crate::analysis::Analysis;
+use crate::side::Side;
+use crate::tree::{CallId, CallKind};
+use serde::Serialize;
+
+/// One end of an arrow: it belongs to the innermost slice of its track at that moment.
+#[derive(Serialize)]
+pub(super) struct FlowEnd {
+    ph: &'static str,
+    /// The end of an arrow belongs to the slice around it, not to the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    id: usize,
+    cat: &'static str,
+    name: &'static str,
+    #[serde(flatten)]
+    track: Track,
+    ts: f64,
+}
+
+/// The launch that a GPU event is joined with: the call that made it run, if that is in the trace and
+/// began before it. Where the clocks of host and GPU disagree no arrow can be drawn.
+pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
+    let tree = analysis.tree(side);
+    let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;
+    let launch = tree.running_launch(call)?;
+    let begun = tree.trace().start(tree.event(launch)?);
+    (begun <= tree.trace().start(event)).then_some(launch)
+}
+
+/// Both ends of the arrow with this number.
+pub(super) fn arrow(
+    (analysis, clock, tracks): (&Analysis, Clock, &Tracks),
+    side: Side,
+    (launch, call): (CallId, CallId),
+    id: usize,
+) -> Option<[FlowEnd; 2]> {
+    let tree = analysis.tree(side);
+    let end = |ph, bp, call| {
+        let event = tree.event(call)?;
+        Some(FlowEnd {
+            ph,
+            bp,
+            id,
+            cat: "launch",
+            name: "launch",
+            track: tracks.of(analysis, side, event),
+            ts: clock.at(side, tree.trace().start(event)).as_micros(),
+        })
+    };
+    Some([end("s", None, launch)?, end("f", Some("e"), call)?])
+}

@@ -1,0 +1,95 @@
+//! What stands in a trace and is no call → slices of the timeline: steps and annotations, on the track of
+//! the thread or stream that has them, and steps on a track of their own.
+
+use super::clock::Clock;
+use super::tracks::{Track, Tracks};
+use crate::analysis::Analysis;
+use crate::program::{StepId, StepSpan};
+use crate::side::Side;
+use crate::trace::{Category, EventId};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+/// A step, or an annotation of the host or of a stream.
+#[derive(Serialize)]
+pub(super) struct Mark<'a> {
+    ph: &'static str,
+    name: Cow<'a, str>,
+    cat: &'static str,
+    #[serde(flatten)]
+    track: Track,
+    ts: f64,
+    dur: f64,
+    args: MarkArgs,
+}
+
+#[derive(Serialize)]
+struct MarkArgs {
+    /// Position in `traceEvents` of the original.
+    uid: u32,
+    /// Position of the step, from 0, as tables tell it; the other side's step of this number is its
+    /// partner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u32>,
+}
+
+/// The steps of a side, on the track of steps: spans that somebody recorded, or repeats of a call.
+pub(super) fn steps<'a>(
+    analysis: &'a Analysis,
+    clock: Clock,
+    tracks: &Tracks,
+    side: Side,
+) -> Vec<Mark<'a>> {
+    let (steps, trace) = (analysis.steps(side), analysis.tree(side).trace());
+    let mark = |(at, span): (u32, &StepSpan)| Mark {
+        name: steps.name(analysis.tree(side), StepId(at)).into(),
+        cat: "step",
+        track: tracks.of_steps(analysis, side, span.thread),
+        ts: clock.at(side, span.start).as_micros(),
+        dur: (span.end - span.start).as_micros(),
+        args: MarkArgs { uid: trace.uid(span.event).0, step: Some(analysis.told_step(StepId(at))) },
+        ph: "X",
+    };
+    (0..).zip(steps.spans()).map(mark).collect()
+}
+
+/// The annotations of a side, the `most` longest of them, in the order of the file.
+pub(super) fn annotations<'a>(
+    analysis: &'a Analysis,
+    clock: Clock,
+    tracks: &Tracks,
+    side: Side,
+    most: usize,
+) -> Vec<Mark<'a>> {
+    let tree = analysis.tree(side);
+    let trace = tree.trace();
+    let is_mark =
+        |event: &EventId| tree.call_of(*event).is_none() && is_annotation(trace.category(*event));
+    let mut events: Vec<EventId> = trace.own_events().filter(is_mark).collect();
+    events.sort_unstable_by_key(|&event| (Reverse(trace.duration(event)), event));
+    events.truncate(most);
+    events.sort_unstable();
+    let mark = |event: EventId| Mark {
+        ph: "X",
+        name: trace.name(event).into(),
+        cat: trace.category(event).label(),
+        track: tracks.of(analysis, side, event),
+        ts: clock.at(side, trace.start(event)).as_micros(),
+        dur: trace.duration(event).as_micros(),
+        args: MarkArgs { uid: trace.uid(event).0, step: None },
+    };
+    events.into_iter().map(mark).collect()
+}
+
+fn is_annotation(category: Category) -> bool {
+    match category {
+        Category::UserAnnotation | Category::GpuUserAnnotation => true,
+        Category::CpuOp
+        | Category::PythonFunction
+        | Category::Runtime
+        | Category::Kernel
+        | Category::Memcpy
+        | Category::Memset => false,
+    }
+}

@@ -1,0 +1,77 @@
+//! Texts of traces → Markdown that shows them and acts on nothing: as running text, and as code. The one
+//! place that escapes Markdown, for reports, gates and tables of fleets.
+
+use super::figures::{one_line, shorten};
+
+/// Text that Markdown and HTML show letter by letter, in a line, in a cell, at most `longest` characters
+/// of it.
+pub(crate) fn plain(text: &str, longest: usize) -> String {
+    let text = one_line(text);
+    let mut shown = String::with_capacity(text.len());
+    for letter in shorten(&text, longest).chars() {
+        match letter {
+            // So that no pair of them, in texts beside each other, holds code.
+            '`' => shown.push_str("&#96;"),
+            // Else the name behind it would be told of it.
+            '@' => shown.push_str("@\u{200b}"),
+            letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+/// A name as a code span that ends where the name ends, also inside of a table; nothing where there is no
+/// name.
+pub(crate) fn code(name: &str, longest: usize) -> String {
+    if name.is_empty() {
+        return String::new();
+    }
+    let clean = one_line(name);
+    let short = shorten(&clean, longest);
+    let mut text = String::with_capacity(short.len() + 4);
+    let mut previous = ' ';
+    for letter in short.chars() {
+        match letter {
+            // A backslash before it would make the pipe of an escaped pipe end the cell.
+            '|' if previous == '\\' => text.push('∣'),
+            '|' => text.push_str("\\|"),
+            _ => text.push(letter),
+        }
+        previous = letter;
+    }
+    let fence = "`".repeat(1 + longest_run(&text, '`'));
+    match text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() {
+        true => format!("{fence} {text} {fence}"),
+        false => format!("{fence}{text}{fence}"),
+    }
+}
+
+fn longest_run(text: &str, letter: char) -> usize {
+    text.split(|c| c != letter).map(str::len).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_code_span() {
+        let code = |name| code(name, 100);
+        assert_eq!(code("aten::mm"), "`aten::mm`");
+        assert_eq!(code("<script>"), "`<script>`");
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code("a | b"), "`a \\| b`");
+        assert_eq!(code("a\\|b"), "`a\\∣b`");
+        assert_eq!(code("a\nb"), "`a\\nb`");
+        assert_eq!(code(""), "");
+    }
+
+    #[test]
+    fn a_text_breaks_no_table_and_is_no_markup() {
+        assert_eq!(plain("a|b<script>\n*x*", 99), "a\\|b\\<script\\>\\\\n\\*x\\*");
+        assert_eq!(plain("`x` @someone", 99), "&#96;x&#96; @\u{200b}someone");
+        assert_eq!(plain(&"x".repeat(1_000), 10).chars().count(), 10);
+    }
+}

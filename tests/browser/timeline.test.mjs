@@ -1,0 +1,250 @@
+// The timeline of one step: what it holds, and each way to move in it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { file, launch, open, summaryOf } from "./page.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+const range = (page) => page.evaluate(() => timelineRange());
+const inUnits = (list, unit) => list.map((value) => value / unit);
+
+// Whether a pixel of the canvas is not that of its background.
+function isDrawn(page) {
+  return page.evaluate(() => {
+    const { width, height } = timelineView;
+    const data = timelineView.getContext("2d").getImageData(0, 0, width, height).data;
+    const colours = new Set();
+    for (let at = 0; at < data.length; at += 4 * 97) colours.add(data.slice(at, at + 3).join());
+    return colours.size;
+  });
+}
+
+// The place on the screen of a slice that is wide enough to be pointed at, and has a partner.
+function widePair(page) {
+  return page.evaluate(() => {
+    const [from, to] = timelineRange();
+    const view = { x: (ns) => (ns - from) / (to - from) * timelineView.clientWidth };
+    const at = timeline.slices.node.findIndex((_, at) => {
+      const box = sliceBox(view, at);
+      return timeline.slices.kind[at] === "o" && partnerOf(at) >= 0 && box.right - box.left > 8;
+    });
+    const box = sliceBox(view, at), canvas = timelineView.getBoundingClientRect();
+    return { at, x: canvas.left + (box.left + box.right) / 2, y: canvas.top + box.top + 5 };
+  });
+}
+
+for (const report of ["example", "cpu", "regions", "model"]) {
+  test(`${report}: a step of both sides is drawn, in both themes`, async () => {
+    for (const scheme of ["light", "dark"]) {
+      const page = await open(browser, report, { scheme });
+      assert.ok(await isDrawn(page) > 5);
+      assert.deepEqual(page.problems, []);
+      await page.close();
+    }
+  });
+}
+
+test("its kernels are those of the step in the table of all events, with their starts and times", async () => {
+  const page = await open(browser, "example");
+  const [head, ...lines] = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").trim().split("\n");
+  // Fields that are asked for here hold no comma behind the last quoted one: read from the end.
+  const fromEnd = (line, key) => {
+    const titles = head.split(",");
+    return line.split(",").at(titles.indexOf(key) - titles.length);
+  };
+  const told = await page.evaluate(() => {
+    const { slices, lanes } = timeline;
+    return [1, 2].map((side) => slices.node.flatMap((_, at) =>
+      slices.kind[at] === "g" && slices.relation[at] !== "o" && lanes[slices.lane[at]].side === side ? [[slices.start[at], slices.time[at]]] : []));
+  });
+  const step = Number(/^Step (\d+) of/.exec(await page.textContent("#timeline p.dim"))[1]);
+  for (const side of [1, 2]) {
+    const of = lines.filter((line) => line.includes(`,trace${side},`) && fromEnd(line, "step") === String(step));
+    const starts = of.map((line) => Math.round(1e3 * Number(fromEnd(line, "start_us")))).sort((a, b) => a - b);
+    const here = told[side - 1].map(([start]) => start).sort((a, b) => a - b);
+    assert.equal(here.length, starts.length, `side ${side}`);
+    // Both count from a moment of their own: the distances agree.
+    assert.deepEqual(here.map((start) => start - here[0]), starts.map((start) => start - starts[0]));
+  }
+  const steps = readFileSync(file("example", "steps.csv"), "utf8").trim().split("\n");
+  assert.ok(steps.length > step);
+  await page.close();
+});
+
+test("no two slices of a row meet, and each lies in the call above it", async () => {
+  const page = await open(browser, "example");
+  const wrong = await page.evaluate(() => timeline.rowsOf.flatMap((rows) => rows.flatMap((row, depth) =>
+    row.filter((at, place) => {
+      const { start, time } = timeline.slices;
+      const before = row[place - 1];
+      if (before !== undefined && start[before] + time[before] > start[at]) return true;
+      return depth > 0 && !rows[depth - 1].some((above) => start[above] <= start[at] && start[above] + time[above] >= start[at]);
+    }))));
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
+test("buttons zoom and move, and all shows the whole step", async () => {
+  const page = await open(browser, "example");
+  const whole = await range(page);
+  const press = (label) => page.click(`#timeline-controls [aria-label="${label}"]`);
+  await press("zoom in");
+  const near = await range(page);
+  assert.ok(Math.abs((near[1] - near[0]) / (whole[1] - whole[0]) - 0.5) < 0.01, String(near));
+  await press("later");
+  const later = await range(page);
+  assert.ok(later[0] > near[0] && Math.abs(later[1] - later[0] - near[1] + near[0]) < 2);
+  await press("earlier");
+  assert.ok((await range(page))[0] < later[0]);
+  await press("zoom out");
+  await press("zoom in");
+  await press("all of the step");
+  assert.deepEqual(await range(page), whole);
+  await page.close();
+});
+
+test("keys zoom and move, and walk from call to call", async () => {
+  const page = await open(browser, "example");
+  await page.focus("#timeline-view");
+  const whole = await range(page);
+  await page.keyboard.press("+");
+  const near = await range(page);
+  assert.ok(near[1] - near[0] < whole[1] - whole[0]);
+  await page.keyboard.press("ArrowRight");
+  assert.ok((await range(page))[0] > near[0]);
+  await page.keyboard.press("0");
+  assert.deepEqual(await range(page), whole);
+  const chosen = () => page.evaluate(() => chosenSlice());
+  const seen = [];
+  for (const key of ["Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight", "Shift+ArrowUp"]) {
+    await page.keyboard.press(key);
+    seen.push(await chosen());
+  }
+  assert.ok(seen.every((at) => at >= 0) && new Set(seen).size >= 3, String(seen));
+  assert.match(await page.textContent("#timeline-info"), /→|only in|partner/);
+  await page.keyboard.press("Enter");
+  const zoomed = await range(page);
+  assert.ok(zoomed[1] - zoomed[0] < whole[1] - whole[0] || seen.at(-1) === 0);
+  await page.keyboard.press("Escape");
+  assert.equal(await chosen(), -1);
+  assert.deepEqual(page.problems, []);
+  await page.close();
+});
+
+test("pointing tells a call and joins it with its partner; a click keeps it and leads to the tree", async () => {
+  const page = await open(browser, "example");
+  await page.locator("#timeline-view").scrollIntoViewIfNeeded();
+  const plain = await page.evaluate(() => timelineView.toDataURL());
+  const { at } = await widePair(page);
+  const place = await widePair(page);
+  await page.mouse.move(place.x, place.y);
+  await page.waitForFunction((wanted) => pointed === wanted, at);
+  const name = await page.evaluate((at) => sliceName(at), at);
+  const text = await page.textContent("#timeline-info");
+  assert.ok(text.startsWith(name) && text.includes("→"), text);
+  assert.notEqual(await page.evaluate(() => timelineView.toDataURL()), plain);
+  await page.mouse.down();
+  await page.mouse.up();
+  assert.equal(await page.evaluate(() => chosenSlice()), at);
+  await page.click("#timeline-info button");
+  assert.ok((await page.textContent("#tree-view .found")).includes(name));
+  await page.close();
+});
+
+test("dragging moves, Ctrl and the wheel zoom where the pointer is, and the wheel alone scrolls", async () => {
+  const page = await open(browser, "example");
+  await page.click('#timeline-controls [aria-label="zoom in"]');
+  await page.locator("#timeline-view").scrollIntoViewIfNeeded();
+  const box = await page.locator("#timeline-view").boundingBox();
+  const before = await range(page);
+  await page.mouse.move(box.x + 600, box.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 500, box.y + 8, { steps: 4 });
+  await page.mouse.up();
+  const dragged = await range(page);
+  const wanted = 100 / box.width * (before[1] - before[0]);
+  assert.ok(Math.abs(dragged[0] - before[0] - wanted) < 0.05 * wanted, inUnits([dragged[0] - before[0], wanted], 1e6).join());
+  const around = dragged[0] + 500 / box.width * (dragged[1] - dragged[0]);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -200);
+  await page.keyboard.up("Control");
+  await page.waitForFunction((length) => timelineRange()[1] - timelineRange()[0] < length, dragged[1] - dragged[0]);
+  const zoomed = await range(page);
+  const still = zoomed[0] + 500 / box.width * (zoomed[1] - zoomed[0]);
+  assert.ok(Math.abs(still - around) < 0.02 * (zoomed[1] - zoomed[0]));
+  const scrolled = await page.evaluate(() => scrollY);
+  await page.mouse.wheel(0, 120);
+  await page.waitForFunction((at) => scrollY !== at, scrolled);
+  assert.deepEqual(await range(page), zoomed);
+  await page.close();
+});
+
+test("each cause in the step opens the timeline at its place", async () => {
+  const page = await open(browser, "example");
+  const buttons = page.locator("[data-timeline]");
+  assert.ok(await buttons.count() >= 3);
+  for (let at = 0; at < await buttons.count(); at++) {
+    await buttons.nth(at).click();
+    const [from, to] = await range(page);
+    const place = await page.evaluate((at) => timeline.causes[at], at);
+    assert.ok(from <= place.from && to >= place.to, JSON.stringify({ place, from, to }));
+    const chosen = await page.evaluate(() => stateNumber("slice"));
+    assert.ok([place.node, place.event].includes(chosen), `${chosen} of ${JSON.stringify(place)}`);
+    const pairs = await page.evaluate((place) => [place.node, place.event].map((one) => (timeline.byNode.get(one) || []).length), place);
+    assert.equal(chosen === place.event, pairs[1] === 2, "the GPU event where both sides have it");
+  }
+  // The list beside the canvas leads there, too.
+  await page.selectOption("[data-key=cause]", "0");
+  const first = await page.evaluate(() => timeline.causes[0]);
+  assert.ok([first.node, first.event].includes(await page.evaluate(() => stateNumber("slice"))));
+  // A cause in the time of the GPU shows what the GPU ran, and stands at its call as well.
+  const ofGpu = await page.evaluate(() => timeline.causes.filter(({ event }) => event !== null).map(({ node, event }) =>
+    [event, node].map((one) => timeline.slices.kind[timeline.byNode.get(one)[0]])));
+  assert.ok(ofGpu.length > 0 && ofGpu.every(([event, node]) => event === "g" && node !== "g"), JSON.stringify(ofGpu));
+  await page.close();
+});
+
+test("a link restores what is in view and the chosen call", async () => {
+  const page = await open(browser, "example");
+  await page.locator("[data-timeline]").nth(1).click();
+  const [view, slice] = [await range(page), await page.evaluate(() => chosenSlice())];
+  const copy = await open(browser, "example", { fragment: new URL(page.url()).hash });
+  assert.deepEqual(await range(copy), view);
+  assert.equal(await copy.evaluate(() => chosenSlice()), slice);
+  assert.equal(await copy.textContent("#timeline-info"), await page.textContent("#timeline-info"));
+  await copy.close();
+  await page.close();
+});
+
+test("the list has the calls in view, and its buttons choose them", async () => {
+  const page = await open(browser, "example");
+  await page.click("#timeline-list > summary");
+  const line = page.locator("#timeline-list li button").nth(2);
+  await line.click();
+  assert.equal(await page.evaluate(() => stateNumber("slice")), Number(await page.locator("#timeline-list [aria-pressed=true]").getAttribute("data-slice")));
+  const count = async () => Number(/of (\d+) calls/.exec(await page.textContent("#timeline-list p"))[1]);
+  const all = await count();
+  await page.click('#timeline-controls [aria-label="zoom in"]');
+  assert.ok(await count() < all);
+  await page.close();
+});
+
+test("the text of the canvas tells what it shows", async () => {
+  const page = await open(browser, "example");
+  const text = await page.getAttribute("#timeline-view", "aria-label");
+  const { trace1, trace2 } = summaryOf("example");
+  assert.ok(text.includes(trace1.name) && text.includes(trace2.name) && text.includes("in view all of it"), text);
+  await page.click('#timeline-controls [aria-label="zoom in"]');
+  assert.match(await page.getAttribute("#timeline-view", "aria-label"), /in view .* to .* ms/);
+  await page.close();
+});
+
+test("it fits a telephone", async () => {
+  const page = await open(browser, "example", { width: 390 });
+  const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth, timelineView.clientWidth]);
+  assert.ok(sizes[0] <= sizes[1] && sizes[2] > 300, String(sizes));
+  await page.close();
+});
