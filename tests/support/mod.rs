@@ -23,3 +23,4 @@ pub mod screen;
 pub mod splitmix;
 pub mod trace_builder;
 pub mod traces;
+pub mod tree_edit;
