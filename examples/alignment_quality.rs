@@ -23,8 +23,7 @@ use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
 
-const USAGE: &str =
-    "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
+const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
      [--write FOLDER]";
 
 /// What to measure.
@@ -105,8 +104,14 @@ fn print_table(
             }
             if let (Some(folder), Some(trial)) = (&request.write, trial) {
                 let name = format!("{}, {}, seed {seed}", change.label(), mode.label());
-                std::fs::write(folder.join(format!("{name}.baseline.json")), trial.baseline.write())?;
-                std::fs::write(folder.join(format!("{name}.candidate.json")), trial.candidate.write())?;
+                std::fs::write(
+                    folder.join(format!("{name}.baseline.json")),
+                    trial.baseline.write(),
+                )?;
+                std::fs::write(
+                    folder.join(format!("{name}.candidate.json")),
+                    trial.candidate.write(),
+                )?;
             }
         }
     }

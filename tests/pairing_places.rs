@@ -46,31 +46,60 @@ fn large(t: &mut HostThread<'_>, name: &str, size: usize) {
 
 #[test]
 fn a_call_stands_behind_all_that_the_one_before_it_holds() {
-    // Two calls change places with the large one before them. Each is nearer to where the other one
-    // is now, if the place of a call is where the one before it begins.
-    let block = |t: &mut HostThread<'_>, swapped: bool| {
+    // The second of two calls changes places with the large one before it, and the first one is gone:
+    // that one is nearer, if the place of a call is where the one before it begins.
+    let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
-        if swapped {
+        if before {
             op(t, "sigmoid");
         }
         large(t, "norm", 6);
-        if !swapped {
+        if behind {
             op(t, "sigmoid");
         }
         op(t, "mul");
     };
+    let whole = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, false, true);
+        block(t, false, true);
+        op(t, "end");
+    };
+    let changed = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, false, false);
+        block(t, true, false);
+        op(t, "end");
+    };
+    look(whole, changed, |diff| {
+        assert_eq!(partners(diff, "aten::sigmoid"), [None, Some(0)]);
+        assert_eq!(relations(diff, "aten::norm"), [Relation::Same; 2]);
+    });
+}
+
+#[test]
+fn calls_that_moved_in_one_place_each_do_not_cross() {
+    // What is between the two blocks is less than what each call moved over.
+    let block = |t: &mut HostThread<'_>, swapped: bool| {
+        op(t, "add");
+        if swapped {
+            op(t, "relu");
+        }
+        large(t, "norm", 12);
+        if !swapped {
+            op(t, "relu");
+        }
+    };
     let run = |swapped: bool| {
         move |t: &mut HostThread<'_>| {
             op(t, "begin");
-            block(t, swapped);
-            block(t, swapped);
+            (0..4).for_each(|_| block(t, swapped));
             op(t, "end");
         }
     };
     look(run(false), run(true), |diff| {
-        assert_eq!(partners(diff, "aten::sigmoid"), in_order(2));
-        assert_eq!(relations(diff, "aten::sigmoid"), [Relation::Moved; 2]);
-        assert_eq!(relations(diff, "aten::norm"), [Relation::Same; 2]);
+        assert_eq!(partners(diff, "aten::relu"), in_order(4));
+        assert_eq!(relations(diff, "aten::relu"), [Relation::Moved; 4]);
     });
 }
 

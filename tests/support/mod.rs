@@ -23,4 +23,3 @@ pub mod screen;
 pub mod splitmix;
 pub mod trace_builder;
 pub mod traces;
-pub mod tree_edit;

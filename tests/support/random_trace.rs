@@ -76,15 +76,6 @@ pub fn trace() -> impl Strategy<Value = Shown> {
     })
 }
 
-/// A random trace of one thread, in which all GPU work has a launch.
-pub fn one_thread() -> impl Strategy<Value = Shown> {
-    vec(call(), 1..8).prop_map(|calls| {
-        let platform = Platform::Cuda;
-        let trace = TraceBuilder::on(platform);
-        Shown(trace.thread("main", |t| write_all(&calls, t, platform)).json())
-    })
-}
-
 /// A random change: one of the known ones, or several.
 pub fn change() -> impl Strategy<Value = Change> {
     prop::sample::select(Change::all())

@@ -349,20 +349,51 @@ impl Aligner<'_> {
             theirs[from..(at + NEAREST).min(theirs.len())].iter().map(move |&b| (a, b))
         };
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
-        pairs.retain(|(a, b)| {
-            a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
-        });
+        pairs.retain(|&(a, b)| self.is_within(a, b, reach));
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
-        let mut count = 0;
+        let mut taken: PerSide<FxHashSet<u32>> = PerSide::default();
+        let mut chosen = Vec::new();
         for (a, b) in pairs {
-            let free =
-                self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
+            let free = !taken.baseline.contains(&a.call)
+                && !taken.candidate.contains(&b.call)
+                && self.is_free(Side::Baseline, a.call)
+                && self.is_free(Side::Candidate, b.call);
             if free && self.is_alike(a.call, b.call) {
-                self.pair(a.call, b.call, Relation::Moved);
-                count += 1;
+                taken.baseline.insert(a.call);
+                taken.candidate.insert(b.call);
+                chosen.push((a, b));
             }
         }
-        count
+        self.uncross(&mut chosen, reach);
+        for &(a, b) in &chosen {
+            self.pair(a.call, b.call, Relation::Moved);
+        }
+        chosen.len()
+    }
+
+    /// Lets equal calls whose pairs cross exchange partners: what moved in one place did not pass its
+    /// like in the next, though that may stand nearer.
+    fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
+        let exact = &self.outlines.baseline.exact;
+        pairs.sort_by_key(|(a, _)| a.call);
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for at in 1..pairs.len() {
+                let ((a, b), (c, d)) = (pairs[at - 1], pairs[at]);
+                let cross = b.call > d.call && exact[a.call as usize] == exact[c.call as usize];
+                if cross && self.is_within(a, d, reach) && self.is_within(c, b, reach) {
+                    (pairs[at - 1].1, pairs[at].1) = (d, b);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
+    fn is_within(&self, a: Lost, b: Lost, reach: u32) -> bool {
+        a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
     /// Whether at most one of the siblings that are being aligned stands between two places, however

@@ -370,8 +370,7 @@ mod tests {
     fn the_corridor_reaches_further_than_the_plain_path_is_wrong() {
         let found = |length: u64, shift: u64| {
             let (numbers, tokens) = shifted(length, shift);
-            let mut misled =
-                Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
+            let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
             align(&mut misled).pairs.len() as u64
         };
         // The shorter the lists, the wider the corridor: by several layers, by one, hardly at all.
