@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The traces are made in memory, three sizes of each shape, `TIMES` (1) times as large as the
-//! smallest one that tells: flat siblings that are all renamed, flat siblings in another order, many
-//! threads in another order, many threads against one that runs it all, and many steps of many layers.
+//! smallest one that tells: flat siblings that are all renamed, flat siblings in another order, flat siblings
+//! of a few names with other shapes each, many threads in another order, many threads against one that runs it all, and many steps of many layers.
 //! Times are those of the processor.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
@@ -23,9 +23,10 @@ use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 /// A shape: its name, its smallest size, and the two traces of a size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 6] = [
     ("flat siblings, all renamed", 12_500, renamed),
     ("flat siblings, another order", 12_500, shuffled),
+    ("flat siblings, other shapes", 12_500, reshaped),
     ("threads, another order", 1_250, threads),
     ("threads against one", 250, threads_against_one),
     ("steps of 100 layers", 125, steps),
@@ -68,11 +69,12 @@ struct Writer {
     time: usize,
     thread: usize,
     events: usize,
+    rows: usize,
 }
 
 impl Writer {
     fn new() -> Self {
-        Writer { text: String::from("["), time: 0, thread: 1, events: 0 }
+        Writer { text: String::from("["), time: 0, thread: 1, events: 0, rows: 4 }
     }
 
     fn end(mut self) -> String {
@@ -92,7 +94,8 @@ impl Writer {
         writeln!(
             self.text,
             "{separator}{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":\"{name}\",\"pid\":1,\"tid\":{thread},\
-             \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[4,4]]}}}}"
+             \"ts\":{start},\"dur\":{length},\"args\":{{\"correlation\":{id},\"Input Dims\":[[{rows},4]]}}}}",
+            rows = self.rows
         )
         .expect("writing to a string does not fail");
         self.events += 1;
@@ -127,6 +130,18 @@ fn shuffled(size: usize) -> PerSide<String> {
         flat((0..size).map(|at| format!("op::n{at}"))),
         flat((0..size).map(move |at| format!("op::n{}", other(at)))),
     )
+}
+
+fn reshaped(size: usize) -> PerSide<String> {
+    let run = |first: usize| {
+        let mut writer = Writer::new();
+        for at in 0..size {
+            writer.rows = first + (at * 7_919) % size;
+            writer.op(&format!("op::n{}", at % 11));
+        }
+        writer.end()
+    };
+    PerSide::new(run(1), run(size + 1))
 }
 
 fn on_threads(numbers: impl Iterator<Item = usize>) -> String {

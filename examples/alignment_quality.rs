@@ -2,20 +2,20 @@
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
-//!     [--wrong N] [--below SHARE]
+//!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
 //! changed copy, with and without Python frames. Columns: precision and recall of the UID map for
 //! calls on the GPU path and for all host calls, then the share of the GPU path's pairs that are
 //! right to the event. `--to` goes on to further seeds, `--below` shows only what falls short of a
 //! share in precision or recall, `--only` takes the changes whose name contains the text; `--wrong` shows the
-//! first wrong entries of each map.
+//! first wrong entries of each map; `--write` writes both traces of each shown row, for `tracetree diff`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::io::{Error, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use support::bench::{Mode, Trial};
 use support::changes::Change;
@@ -23,8 +23,8 @@ use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
 
-const USAGE: &str =
-    "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE]";
+const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
+     [--write FOLDER]";
 
 /// What to measure.
 #[derive(Debug, Default)]
@@ -35,6 +35,7 @@ struct Request {
     only: String,
     wrong: usize,
     below: f64,
+    write: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -58,6 +59,7 @@ impl Request {
                 "--below" => request.below = value()?.parse().map_err(Error::other)?,
                 "--wrong" => request.wrong = value()?.parse().map_err(Error::other)?,
                 "--only" => request.only = value()?,
+                "--write" => request.write = Some(value()?.into()),
                 _ => request.traces.push(argument),
             }
         }
@@ -99,6 +101,17 @@ fn print_table(
             print_row(out, change, mode, scores)?;
             for entry in trial.iter().flat_map(|trial| trial.wrong(request.wrong)) {
                 writeln!(out, "{entry}")?;
+            }
+            if let (Some(folder), Some(trial)) = (&request.write, trial) {
+                let name = format!("{}, {}, seed {seed}", change.label(), mode.label());
+                std::fs::write(
+                    folder.join(format!("{name}.baseline.json")),
+                    trial.baseline.write(),
+                )?;
+                std::fs::write(
+                    folder.join(format!("{name}.candidate.json")),
+                    trial.candidate.write(),
+                )?;
             }
         }
     }

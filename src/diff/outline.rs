@@ -1,7 +1,7 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, Category, Trace};
+use crate::trace::{Arguments, Category, EventId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -51,7 +51,9 @@ pub(super) struct Outline<'a> {
     kinds_of_gpu: FxHashMap<Category, Key>,
     /// Argument id of each call, 0 for none.
     pub(super) arguments: Vec<u32>,
-    /// Hash of keys, arguments, strides and kernel names of the subtree, in order; queries left out.
+    /// Hash of keys, arguments, strides, kernel names and grids of the subtree, in order; queries left
+    /// out. That of a GPU event is its name alone: below one launch, the same kernel of another batch
+    /// is the same kernel.
     pub(super) exact: Vec<u64>,
     /// Hash of places and arguments of the subtree, in order; queries left out.
     pub(super) shape: Vec<u64>,
@@ -107,10 +109,12 @@ impl<'a> Outline<'a> {
     fn sum_up(&mut self) {
         let tree = self.tree;
         let strides = ArgumentIds::strides_of(tree.trace());
-        self.hash_subtrees(|call| {
+        let strides_of = |call| {
             let id = tree.event(CallId(call)).and_then(|event| tree.trace().arguments_id(event));
             id.map_or(0, |id| strides[id.index()])
-        });
+        };
+        let sizes = |call| tree.event(CallId(call)).map_or(0, |event| size_of(tree.trace(), event));
+        self.hash_subtrees(strides_of, sizes);
         self.weigh();
     }
 
@@ -234,7 +238,7 @@ impl<'a> Outline<'a> {
     }
 
     /// Children stand behind their parent in preorder, so one pass from the end sees them first.
-    fn hash_subtrees(&mut self, strides: impl Fn(u32) -> u64) {
+    fn hash_subtrees(&mut self, strides: impl Fn(u32) -> u64, sizes: impl Fn(u32) -> u64) {
         for call in (0..self.len() as u32).rev() {
             let at = call as usize;
             let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
@@ -246,12 +250,27 @@ impl<'a> Outline<'a> {
                 if !self.is_query(child) {
                     exact = mix(exact, self.exact[child as usize]);
                     shape = mix(shape, self.shape[child as usize]);
+                    if self.is_gpu(child) {
+                        exact = mix(exact, sizes(child));
+                    }
                 }
             }
             self.exact[at] = exact;
             self.shape[at] = shape;
         }
     }
+}
+
+/// A hash of how much a GPU event works on: the grid of a kernel, the bytes of a copy. Where shapes
+/// were not recorded, it alone tells calls of one name apart.
+fn size_of(trace: &Trace, event: EventId) -> u64 {
+    let mut hasher = FxHasher::default();
+    if let Some(grid) = trace.grids().get(event) {
+        trace.text(grid.grid).hash(&mut hasher);
+        trace.text(grid.block).hash(&mut hasher);
+    }
+    trace.gpu_bytes().get(event).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Folds `value` into `hash`; the order of the values matters.

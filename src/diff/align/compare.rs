@@ -27,6 +27,11 @@ pub(super) trait Compare {
     fn begins_step(&self, _side: Side, _at: usize) -> bool {
         false
     }
+    /// Whether a run of elements of one side, the first one and how many, is all that runs on a thread
+    /// of the other side that has no partner.
+    fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
+        false
+    }
     /// Tokens of the elements in a range of each side, for the path of long lists; where two kinds of
     /// tokens may both be right, both.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;

@@ -76,8 +76,10 @@ impl Aligner<'_> {
                 return true;
             };
             // What is equal below tells more than a number, which follows from the order of calls.
-            if self.is_equal(a, b) && !(self.hold_the_same(a, twin) && self.hold_the_same(other, b))
-            {
+            let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
+            let is_renumbered =
+                !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
+            if self.is_equal(a, b) && !is_renumbered {
                 return true;
             }
             free.candidate.remove(&mine);

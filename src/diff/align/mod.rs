@@ -27,7 +27,7 @@ use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use moves::Likeness;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -72,6 +72,11 @@ pub(super) fn align(
         queue: Vec::new(),
         scope: PerSide::from_fn(|_| 0..0),
         siblings: 0,
+        row: Vec::new(),
+        lone_threads: PerSide::from_fn(|side| {
+            let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
+            threads::lone_threads(outlines[side], roots)
+        }),
     };
     aligner.align_threads(&threads.pairs);
     aligner.pairing
@@ -90,6 +95,10 @@ struct Aligner<'a> {
     scope: PerSide<Range<u32>>,
     /// How many calls the longer one of these lists has.
     siblings: usize,
+    /// Where the calls of the baseline's list stand in its preorder.
+    row: Vec<u32>,
+    /// The threads of each side that have no partner.
+    lone_threads: PerSide<FxHashSet<threads::LoneThread>>,
 }
 
 impl<'a> Aligner<'a> {
@@ -176,6 +185,9 @@ impl<'a> Aligner<'a> {
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
         let mut gaps = Vec::new();
         self.siblings = lists.baseline.len().max(lists.candidate.len());
+        self.row.clear();
+        let baseline = self.outlines.baseline;
+        self.row.extend(lists.baseline.iter().map(|&call| baseline.position(call)));
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
@@ -220,8 +232,14 @@ impl<'a> Aligner<'a> {
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         // Only GPU events of the same launch stand beside each other and are paired by order.
         let together = !self.stand_below_no_launch(lists);
-        let mut siblings =
-            score::Siblings::new(self.programs, self.outlines, &mut self.bags, lists, together);
+        let mut siblings = score::Siblings::new(
+            self.programs,
+            self.outlines,
+            &mut self.bags,
+            lists,
+            together,
+            self.lone_threads.as_ref(),
+        );
         let aligned = sequence::align(&mut siblings);
         self.pairing.cut_blocks += aligned.cut_blocks;
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));

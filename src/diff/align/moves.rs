@@ -10,10 +10,12 @@
 use super::Aligner;
 use super::score::is_one_inside_other;
 use super::weights::{
-    BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, UNMISTAKABLE,
+    BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
+    UNMISTAKABLE,
 };
 use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A call that is left over, and where it stands in the preorder of the baseline.
@@ -116,10 +118,13 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
+            // No row of siblings is being aligned: only what is near is near.
+            self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
         }
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
+        self.row.clear();
         self.pair_the_only(&lost, exact_of);
         self.descend();
     }
@@ -173,29 +178,41 @@ impl Aligner<'_> {
         })
     }
 
-    /// Where calls of one side stand in the baseline: behind the partner of the call before them.
+    /// Where calls of one side stand in the baseline: a call of the candidate right behind all that the
+    /// partner of the call before it holds, or first in the partner of the call around it.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
             return calls.iter().map(|&call| baseline.position(call)).collect();
         }
         let partners = &self.pairing.partners.candidate;
-        let first = calls.first().copied().unwrap_or(0) as usize;
-        let mut place = partners[..first].iter().rev().copied().find(|&p| p != NONE).unwrap_or(0);
-        let mut next = first as u32;
+        let first = calls.first().copied().unwrap_or(0);
+        let paired = |&call: &u32| partners[call as usize] != NONE;
+        let mut last = (0..first).rev().find(paired);
+        let mut next = first;
         calls
             .iter()
             .map(|&call| {
-                for before in next..call {
-                    match partners[before as usize] {
-                        NONE => {}
-                        partner => place = partner,
-                    }
-                }
+                last = (next..call).rev().find(paired).or(last);
                 next = call;
-                baseline.position(place)
+                last.map_or(0, |last| self.place_behind(last, call))
             })
             .collect()
+    }
+
+    /// Where in the baseline a call of the candidate stands behind the last paired one before it.
+    fn place_behind(&self, last: u32, call: u32) -> u32 {
+        let (tree, partners) = (self.trees.candidate, &self.pairing.partners.candidate);
+        let baseline = self.outlines.baseline;
+        let around = tree.ancestors(CallId(last)).map(|above| above.0);
+        let ended = std::iter::once(last)
+            .chain(around)
+            .take_while(|&above| tree.end(CallId(above)).0 <= call)
+            .filter(|&above| partners[above as usize] != NONE);
+        match ended.last() {
+            Some(ended) => baseline.position(baseline.end(partners[ended as usize])),
+            None => baseline.position(partners[last as usize]) + 1,
+        }
     }
 
     /// Pairs free calls of equal token, nearest first.
@@ -332,18 +349,63 @@ impl Aligner<'_> {
             theirs[from..(at + NEAREST).min(theirs.len())].iter().map(move |&b| (a, b))
         };
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
-        pairs.retain(|(a, b)| a.place.abs_diff(b.place) <= reach);
+        pairs.retain(|&(a, b)| self.is_within(a, b, reach));
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
-        let mut count = 0;
+        let mut taken: PerSide<FxHashSet<u32>> = PerSide::default();
+        let mut chosen = Vec::new();
         for (a, b) in pairs {
-            let free =
-                self.is_free(Side::Baseline, a.call) && self.is_free(Side::Candidate, b.call);
+            let free = !taken.baseline.contains(&a.call)
+                && !taken.candidate.contains(&b.call)
+                && self.is_free(Side::Baseline, a.call)
+                && self.is_free(Side::Candidate, b.call);
             if free && self.is_alike(a.call, b.call) {
-                self.pair(a.call, b.call, Relation::Moved);
-                count += 1;
+                taken.baseline.insert(a.call);
+                taken.candidate.insert(b.call);
+                chosen.push((a, b));
             }
         }
-        count
+        self.uncross(&mut chosen, reach);
+        for &(a, b) in &chosen {
+            self.pair(a.call, b.call, Relation::Moved);
+        }
+        chosen.len()
+    }
+
+    /// Lets equal calls whose pairs cross exchange partners: what moved in one place did not pass its
+    /// like in the next, though that may stand nearer.
+    fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
+        let exact = &self.outlines.baseline.exact;
+        pairs.sort_by_key(|(a, _)| a.call);
+        for _ in 0..ROUNDS {
+            let mut changed = false;
+            for at in 1..pairs.len() {
+                let ((a, b), (c, d)) = (pairs[at - 1], pairs[at]);
+                let cross = b.call > d.call && exact[a.call as usize] == exact[c.call as usize];
+                if cross && self.is_within(a, d, reach) && self.is_within(c, b, reach) {
+                    (pairs[at - 1].1, pairs[at].1) = (d, b);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
+    fn is_within(&self, a: Lost, b: Lost, reach: u32) -> bool {
+        a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
+    }
+
+    /// Whether at most one of the siblings that are being aligned stands between two places, however
+    /// much it holds: a call that changed places with a whole forward pass is still beside it.
+    fn stand_beside(&self, one: u32, two: u32) -> bool {
+        let baseline = self.outlines.baseline;
+        let behind = baseline.position(self.scope.baseline.end);
+        let rank = |place: u32| self.row.partition_point(|&at| at <= place);
+        let are_within = || {
+            self.row.first().is_some_and(|&first| one.min(two) >= first) && one.max(two) <= behind
+        };
+        rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }
 
     /// Whether the subtrees of two calls share at least half of their evidence.

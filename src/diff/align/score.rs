@@ -3,6 +3,7 @@
 use super::compare::{Compare, Tokens};
 use super::runs;
 use super::sequence::shared_tokens;
+use super::threads::LoneThread;
 use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -10,7 +11,7 @@ use crate::diff::outline::Outline;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
 use std::ops::Range;
 
@@ -32,6 +33,8 @@ pub(super) struct Siblings<'a, 'b> {
     new_names: PerSide<OnceCell<Vec<bool>>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
+    /// The threads of each side that have no partner.
+    lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
 
 impl<'a, 'b> Siblings<'a, 'b> {
@@ -41,6 +44,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
         launched_together: bool,
+        lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
     ) -> Self {
         let elements = runs::elements(outlines, bags, lists);
         Siblings {
@@ -54,6 +58,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             novel: PerSide::default(),
             new_names: PerSide::default(),
             launched_together,
+            lone_threads,
         }
     }
 
@@ -220,6 +225,23 @@ impl Compare for Siblings<'_, '_> {
             self.programs[side].steps().step(CallId(call))
         };
         at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
+    }
+
+    fn is_a_thread(&self, side: Side, first: usize, length: usize) -> bool {
+        let (threads, outline) = (self.lone_threads[side.other()], self.outlines[side]);
+        !threads.is_empty() && {
+            let run = &self.elements[side][first..first + length];
+            let exact = |at: usize| outline.exact[self.lists[side][at] as usize];
+            let ends = run.first().zip(run.last());
+            ends.is_some_and(|(first, last)| {
+                let calls = last.end - first.start;
+                threads.contains(&LoneThread {
+                    first: exact(first.start),
+                    last: exact(last.end - 1),
+                    calls,
+                })
+            })
+        }
     }
 
     fn is_pair(&self, i: usize, j: usize) -> bool {

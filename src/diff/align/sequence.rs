@@ -336,6 +336,59 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
+    /// Numbers of which only equal ones score, and tokens for the plain path that are not these numbers.
+    struct Misled {
+        numbers: (Vec<u64>, Vec<u64>),
+        kinds: Vec<Tokens>,
+    }
+
+    impl Compare for Misled {
+        fn lengths(&self) -> (usize, usize) {
+            (self.numbers.0.len(), self.numbers.1.len())
+        }
+        fn equal(&mut self, _: usize, _: usize) -> bool {
+            false
+        }
+        fn score(&mut self, a: usize, b: usize) -> i64 {
+            if self.numbers.0[a] == self.numbers.1[b] { 10 } else { 0 }
+        }
+        fn is_pair(&self, _: usize, _: usize) -> bool {
+            true
+        }
+        fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
+            self.kinds.clone()
+        }
+    }
+
+    /// Numbers that the candidate has, too, and tokens that pair each with the one `shift` further on.
+    fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
+        let tokens = ((shift..length + shift).collect(), (0..length).collect());
+        ((0..length).collect(), tokens)
+    }
+
+    #[test]
+    fn the_corridor_reaches_further_than_the_plain_path_is_wrong() {
+        let found = |length: u64, shift: u64| {
+            let (numbers, tokens) = shifted(length, shift);
+            let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
+            align(&mut misled).pairs.len() as u64
+        };
+        // The shorter the lists, the wider the corridor: by several layers, by one, hardly at all.
+        assert_eq!(found(1_000, HALF_WIDEST as u64 - 2), 1_000);
+        assert_eq!(found(8_000, HALF_WIDTH as u64 - 2), 8_000);
+        assert!(found(8_000, HALF_WIDEST as u64 - 2) < 50);
+    }
+
+    #[test]
+    fn of_two_plain_paths_the_heavier_one_is_kept() {
+        let (numbers, wrong) = shifted(1_000, 300);
+        let right = (numbers.clone(), numbers.clone());
+        for kinds in [vec![wrong.clone(), right.clone()], vec![right, wrong]] {
+            let numbers = (numbers.clone(), numbers.clone());
+            assert_eq!(align(&mut Misled { numbers, kinds }).pairs.len(), 1_000);
+        }
+    }
+
     #[test]
     fn a_long_foreign_block_is_skipped() {
         let step = "abcdefghij".repeat(200);

@@ -12,10 +12,13 @@
 //!
 //!  a  [f b][f b][f b]     a step that is gone is a whole one, not the end of one and the beginning
 //!  b  [f b]     [f b]     of the next, though both are as good otherwise
+//!
+//!  a  r r s r s r         what was cut off is the end, not all but the last call: what is left over
+//!  b  r                   is in one piece with the end
 //! ```
 
 use super::compare::Compare;
-use super::weights::HOLES;
+use super::weights::{HOLES, LEAST_PART};
 use crate::side::Side;
 
 /// Pairs of positions, and two more that stand for the ends of the lists. All count from 1.
@@ -34,22 +37,31 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes begin and end with equal elements, as what was moved does.
+    /// Whether two holes hold the same, as what was moved does: they begin and end with equal elements,
+    /// or the longer one does so with the shorter one in front or at its end, where there is more beside
+    /// what was moved.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
             Side::Candidate => (other, self),
         };
-        self.side != other.side
-            && self.length == other.length
-            && compare.equal(mine.first - 1, theirs.first - 1)
-            && compare.equal(mine.first + self.length - 2, theirs.first + self.length - 2)
+        let (short, long) = (mine.length.min(theirs.length), mine.length.max(theirs.length));
+        if self.side == other.side || (short < long && (short < LEAST_PART || 2 * short < long)) {
+            return false;
+        }
+        let mut equal = |i: usize, j: usize| {
+            compare.equal(i - 1, j - 1) && compare.equal(i + short - 2, j + short - 2)
+        };
+        equal(mine.first, theirs.first)
+            || (short < long
+                && equal(mine.first + mine.length - short, theirs.first + theirs.length - short))
     }
 }
 
 /// Slides each gap along the equal elements beside it: to where more of them are equal to the
 /// letter, or else into another gap of the same side, or else to where it holds what the other side
-/// has alone elsewhere, or else to where a step begins, or else to a gap of the other side.
+/// has alone elsewhere, or else to where a step begins, or else to the end of the lists, or else to a gap
+/// of the other side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -97,8 +109,10 @@ impl Row {
             then: then(self.pairs[i]),
             first: self.pairs[i],
             behind: self.gap(i),
+            ends: false,
         });
-        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
+        let start = Start { gap, first: self.first(at), ends: at + 1 == self.pairs.len() };
+        let count = best_slide(compare, &self.holes, start, moved);
         for pair in &mut self.pairs[at - count..at] {
             *pair = then(*pair);
         }
@@ -113,8 +127,10 @@ impl Row {
             then: then(self.pairs[i]),
             first: (then(self.pairs[i]).0 + 1, then(self.pairs[i]).1 + 1),
             behind: self.gap(i + 1),
+            ends: i + 2 == self.pairs.len(),
         });
-        let count = best_slide(compare, &self.holes, (gap, self.first(at)), moved);
+        let start = Start { gap, first: self.first(at), ends: false };
+        let count = best_slide(compare, &self.holes, start, moved);
         for pair in &mut self.pairs[at..at + count] {
             *pair = then(*pair);
         }
@@ -138,13 +154,24 @@ struct Slid {
     first: Pair,
     /// The gap behind the pair, at which the slide ends.
     behind: (usize, usize),
+    /// Whether the gap is the end of the list then.
+    ends: bool,
 }
 
-/// By how many pairs a gap slides best. The gap comes with its first element.
+/// Where a gap is before it slides.
+struct Start {
+    gap: (usize, usize),
+    /// Its first element, on the side that has one.
+    first: Pair,
+    /// Whether it is the end of the list.
+    ends: bool,
+}
+
+/// By how many pairs a gap slides best.
 fn best_slide(
     compare: &mut impl Compare,
     holes: &[Hole],
-    (gap, first): (Pair, Pair),
+    Start { gap, first, ends }: Start,
     moved: impl Iterator<Item = Slid>,
 ) -> usize {
     let hole = |first: Pair| match gap.0 > 0 {
@@ -152,7 +179,7 @@ fn best_slide(
         false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
     };
     let (mut best, mut gain) = (0, 0);
-    let mut most = (0, false, place_of(compare, holes, hole(first)));
+    let mut most = ((0, false, place_of(compare, holes, hole(first))), ends);
     for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
         if !equal(slid.now) || !equal(slid.then) {
@@ -163,8 +190,9 @@ fn best_slide(
         let (mine, theirs) = slid.behind;
         let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
         let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
-        let worth = (gain, merges, place_of(compare, holes, hole(slid.first)));
-        if worth > most || (meets && worth == most && best == 0) {
+        let place = place_of(compare, holes, hole(slid.first));
+        let worth = ((gain, merges, place), slid.ends);
+        if worth > most || (meets && worth.0 == most.0 && best == 0) {
             (best, most) = (count + 1, worth);
         }
         if slid.behind != (0, 0) {
@@ -174,9 +202,10 @@ fn best_slide(
     best
 }
 
-/// What speaks for the place of a hole: that the other side has the same alone elsewhere, and that a
-/// step begins with it.
+/// What speaks for the place of a hole: that the other side has the same alone elsewhere, here or on a
+/// thread of its own, and that a step begins with it.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
-    let is_moved = holes.iter().any(|&other| hole.is_like(other, compare));
+    let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
+        || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
     (is_moved, compare.begins_step(hole.side, hole.first - 1))
 }

@@ -51,6 +51,33 @@ pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPa
     ThreadPairs { pairs, cut }
 }
 
+/// What runs on a thread without partner: the first and the last of its top calls, as far as the
+/// fingerprints tell, and how many they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct LoneThread {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    pub(super) calls: usize,
+}
+
+/// The threads of one side that are in no pair.
+pub(super) fn lone_threads(
+    outline: &Outline<'_>,
+    paired: impl Iterator<Item = u32>,
+) -> FxHashSet<LoneThread> {
+    let paired: FxHashSet<u32> = paired.collect();
+    let roots = outline.roots().into_iter().filter(|root| !paired.contains(root));
+    let threads = roots.filter(|&root| outline.kind(root) == CallKind::Thread);
+    threads
+        .filter_map(|root| {
+            let calls = outline.children(root);
+            let exact = |call: &u32| outline.exact[*call as usize];
+            let (first, last) = (exact(calls.first()?), exact(calls.last()?));
+            Some(LoneThread { first, last, calls: calls.len() })
+        })
+        .collect()
+}
+
 /// The root of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Root {

@@ -71,6 +71,9 @@ pub(super) const HALF_NARROWEST: usize = 4;
 /// Holes of a row up to which each is held against the others: of more of them some are alike by
 /// chance.
 pub(super) const HOLES: usize = 64;
+/// Elements that a hole must have to be taken for a part of a longer one, of at most twice as many:
+/// of fewer, the first and the last are equal by chance.
+pub(super) const LEAST_PART: usize = 3;
 /// How many of the nearest calls of the other side are considered for a call that moved, before and
 /// behind: more than stand in one place.
 pub(super) const NEAREST: usize = 8;
@@ -81,6 +84,9 @@ pub(super) const ROUNDS: usize = 16;
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
 pub(super) const BESIDE: u32 = 48;
+/// How far apart two neighbours that changed places are among their siblings, whatever they hold: behind
+/// the other one.
+pub(super) const SIBLINGS_BESIDE: usize = 2;
 /// How far apart two calls are near: about a layer.
 pub(super) const NEAR: u32 = 512;
 /// Evidence tokens that a call must hold before an equal one below another parent is taken for it:
