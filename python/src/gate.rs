@@ -6,11 +6,9 @@ use crate::trace::open;
 use crate::work::{self, Watch, all_cores};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree::gate::{
-    Date, Digest, Digester, Gate, GateFormat, Inconclusive, Outcome, Rules, run_files,
-};
+use tracetree::gate::{Date, Digest, Digester, Gate, GateFormat, Outcome, Rules, run_files};
 use tracetree::trace::ReadOptions;
-use tracetree::{CallTree, Cancel, Error, ErrorKind, Input, Result};
+use tracetree::{CallTree, Cancel, Input, Result};
 
 /// End of the names of baseline files.
 const BASELINE: &str = "ttb";

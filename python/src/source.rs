@@ -57,7 +57,7 @@ impl Read for Pieces {
         if count > 0 || self.current.bytes.is_empty() {
             return Ok(count);
         }
-        let next = Python::attach(|py| self.next.call0(py)?.extract(py));
+        let next = Python::attach(|py| -> PyResult<_> { Ok(self.next.call0(py)?.extract(py)?) });
         self.current = Bytes { bytes: next.map_err(failed)?, at: 0 };
         self.current.read(out)
     }

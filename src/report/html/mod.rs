@@ -94,7 +94,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
     let page = Page {
-        head: Head { styles: &[STYLE], version: &summary.tracetree_version, sides: paths },
+        head: Head { styles: &[STYLE], version: summary.tracetree_version, sides: paths },
         scripts: format!("{}{START}", SCRIPTS.concat()),
         data,
         answer: super::text::answer(analysis),

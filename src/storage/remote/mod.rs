@@ -4,6 +4,10 @@
 //! an object when all of them are there.
 
 mod address;
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "errors of others, of which more kinds will come"
+)]
 mod failure;
 mod reader;
 mod waiting;
