@@ -13,6 +13,9 @@ use std::process::Command;
 /// Commands of files that are not here: they are run where the real traces are.
 const OF_REAL_TRACES: &str = "vllm_|sglang_";
 
+/// Commands on addresses need a server: `tests/remote` has one.
+const OF_ADDRESSES: &str = "s3://";
+
 /// Documents with commands, from the root of the project.
 fn documents() -> Vec<PathBuf> {
     let docs =
@@ -168,6 +171,7 @@ fn is_command(line: &str) -> bool {
 /// Whether a block has a command of ours on files that are here.
 fn is_run(block: &str) -> bool {
     let needs_more = OF_REAL_TRACES.split('|').any(|name| block.contains(name))
+        || block.contains(OF_ADDRESSES)
         || block.contains("kernel_details.csv")
         || block.contains("scenarios.toml");
     block.lines().map(|line| line.trim_start_matches("$ ")).any(is_command) && !needs_more

@@ -53,16 +53,16 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
 
 /// The cells behind a title of the first sheet.
 fn line_of(cover: &calamine::Range<Data>, title: &str) -> Vec<Data> {
-    let line = cover.rows().find(|row| row[0].to_string() == title);
+    let line = cover.rows().find(|row| row[0] == title);
     line.unwrap_or_else(|| panic!("no line {title}"))[1..].to_vec()
 }
 
 fn number(cell: &Data) -> f64 {
-    match cell {
-        Data::Float(value) => *value,
-        Data::Int(value) => *value as f64,
-        other => panic!("{other:?} is no number"),
+    if let Data::Float(value) = cell {
+        return *value;
     }
+    let Data::Int(value) = cell else { panic!("{cell:?} is no number") };
+    *value as f64
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&walls[2], wall["step_difference_us"].as_f64().expect("a difference") / 1e3);
     let causes = summary["causes"].as_array().expect("causes");
     let place = causes[0]["place"].as_str().expect("a place");
-    let heading = cover.rows().position(|row| row[0].to_string() == "cause").expect("the causes");
+    let heading = cover.rows().position(|row| row[0] == "cause").expect("the causes");
     let first = cover.rows().nth(heading + 1).expect("a cause");
     assert!(first[0].to_string().ends_with(place), "{first:?} is not at {place}");
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);

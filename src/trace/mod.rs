@@ -31,6 +31,7 @@ pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
+#[cfg(feature = "model")]
 pub(crate) use reader::nanos;
 pub use reader::{ReadOptions, ReadProgress};
 pub use spans::busy_time;

@@ -40,6 +40,7 @@ mod source;
 mod strings;
 mod threads;
 
+#[cfg(feature = "model")]
 pub(crate) use numbers::nanos;
 pub use options::{ReadOptions, ReadProgress};
 
