@@ -59,9 +59,8 @@ def refuse_shared(sources: list[_Source]) -> None:
         if isinstance(given, tuple) and len(given) == 3:
             file = id(given[2].file)
             if file in seen:
-                raise TraceError(
-                    "one file object stands for two traces: open it twice", kind="usage", path=given[0]
-                )
+                message = f"{given[0]}: one file object stands for two traces (open it twice)"
+                raise TraceError(message, kind="usage", path=given[0])
             seen.add(file)
 
 

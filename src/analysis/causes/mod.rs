@@ -99,20 +99,20 @@ impl Causes {
 /// The idle time, kind by kind.
 fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
     let mut places = Places::new(analysis);
-    let mut causes = Vec::new();
+    let mut parts = Vec::new();
     for kind in IdleKind::ALL {
-        let parts = host::roll_up(wall.idle(), kind, &mut places, scale);
-        let mut nodes = places.nodes();
-        for part in parts {
-            let place = part.place.map(|place| &places.all()[place.index()]);
-            let above = place.and_then(|place| place.above);
-            let above = above.map(|above| places.all()[above.index()].node);
-            let nodes = part.place.map(|place| std::mem::take(&mut nodes[place.index()]));
-            let nodes = nodes.unwrap_or_default();
-            causes.push(evidence::of_idle(analysis, kind, (place, above), &part, nodes, scale));
-        }
+        let of_kind = host::roll_up(wall.idle(), kind, &mut places, scale);
+        parts.extend(of_kind.into_iter().map(|part| (kind, part)));
     }
-    causes
+    let nodes = places.nodes();
+    let cause = |(kind, part): &(IdleKind, host::IdlePart)| {
+        let place = part.place.map(|place| &places.all()[place.index()]);
+        let above = place.and_then(|place| place.above);
+        let above = above.map(|above| places.all()[above.index()].node);
+        let nodes = part.place.map_or_else(Vec::new, |place| nodes[place.index()].clone());
+        evidence::of_idle(analysis, *kind, (place, above), part, nodes, scale)
+    };
+    parts.iter().map(cause).collect()
 }
 
 fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {

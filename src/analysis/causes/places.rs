@@ -77,11 +77,10 @@ impl<'a> Places<'a> {
     /// The nodes of each place so far, in the order of the merged tree.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
-        let mut all: Vec<(MergedId, PlaceId)> =
-            self.of_nodes.iter().map(|(&node, &place)| (node, place)).collect();
-        all.sort_unstable();
-        for (node, place) in all {
-            nodes[place.index()].push(node);
+        for node in self.analysis.diff().merged().ids() {
+            if let Some(place) = self.of_nodes.get(&node) {
+                nodes[place.index()].push(node);
+            }
         }
         nodes
     }
