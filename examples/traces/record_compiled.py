@@ -127,9 +127,11 @@ def record(name, how, path):
             step()
             profiler.step()
 
+
 def tidied(path):
     """The same trace without what names the machine, packed."""
     text = path.read_text()
+    text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)
     text = re.sub(r"/[^\s\"]*?/(lib/python3\.\d+)/", r"\1/", text)
     text = re.sub(r"/[^\s\"]*?/([a-z0-9]{2}/c[a-z0-9]{40,60}\.py)", r"\1", text)
