@@ -43,11 +43,14 @@ fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Calls with GPU work on the GPU path that have no partner, by name.
+/// Ops on the GPU path that have neither a partner nor a region that stands for them, by name.
 fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let tree = analysis.tree(side);
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
-    let is_alone = |call: &CallId| analysis.diff().partner(side, *call).is_none();
+    let diff = analysis.diff();
+    let is_alone = |call: &CallId| {
+        diff.partner(side, *call).is_none() && diff.region_of(side, *call).is_none()
+    };
     let mut names = BTreeMap::new();
     for call in tree.calls().filter(is_op).filter(is_alone) {
         *names.entry(tree.name(call)).or_default() += 1;
@@ -119,7 +122,10 @@ fn a_backend_of_attention_faces_the_other_one() {
                 assert_eq!(count, Some(&steps_and_layers), "{backend}: {renamed:?}");
             }
             for side in Side::BOTH {
-                assert_eq!(alone(analysis, side), BTreeMap::new(), "{backend}");
+                let mut alone = alone(analysis, side);
+                // The memory-efficient backward pass clears what it adds to.
+                alone.retain(|name, _| !["aten::zero_", "aten::fill_"].contains(name));
+                assert_eq!(alone, BTreeMap::new(), "{backend}");
             }
         });
     }
@@ -136,7 +142,9 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let name = |call: Option<CallId>| call.map_or("", |call| tree.name(call)).to_owned();
     let work = kernels.into_iter().map(|call| {
         let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
-        [tree.name(call).to_owned(), name(op), name(tree.module(call))]
+        // Below a graph CUPTI does not know what memory is set: `Memset (Unknown)`.
+        let kernel = tree.name(call).split(" (").next().unwrap_or_default();
+        [kernel.to_owned(), name(op), name(tree.module(call))]
     });
     work.collect()
 }
@@ -162,7 +170,7 @@ fn kernels_of_a_replay_stand_below_the_ops_of_the_eager_run() {
             let [mut one, mut two] = Side::BOTH.map(|side| work(analysis, side));
             // A region copies its inputs to where its graph reads them.
             if eager == "decode_compiled" {
-                two.retain(|[_, op, _]| op != "aten::copy_" && !op.is_empty());
+                two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }
             // What runs on two streams at once has no order.
             if eager == "decode_eager_streams" {

@@ -16,6 +16,7 @@ mod plain_names;
 mod recorded;
 mod regions;
 mod uid_map;
+mod untangle;
 
 pub use alias::Aliases;
 pub use differences::Difference;
@@ -284,6 +285,7 @@ fn align_in_order(
     let threads = align::pair_threads(outlines.as_ref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
+    untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing);
     (pairing, regions)
 }

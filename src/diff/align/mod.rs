@@ -108,6 +108,10 @@ impl<'a> Aligner<'a> {
 
     /// Makes two calls partners.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
+        debug_assert!(
+            self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
+            "a call has one partner"
+        );
         self.pairing.partners.baseline[a as usize] = b;
         self.pairing.partners.candidate[b as usize] = a;
         self.pairing.relations.baseline[a as usize] = relation;
@@ -133,7 +137,8 @@ impl<'a> Aligner<'a> {
     fn descend(&mut self) {
         while let Some((a, b)) = self.queue.pop() {
             if !self.pair_identical(a, b) {
-                let lists = self.children(a, b);
+                // What moved late may hold calls that found their partners before.
+                let lists = self.free_of(&self.children(a, b));
                 self.scope = PerSide::new(
                     a + 1..self.outlines.baseline.end(a),
                     b + 1..self.outlines.candidate.end(b),
@@ -172,7 +177,11 @@ impl<'a> Aligner<'a> {
             && x.size(a) == y.size(b)
             && x.subtree(a)
                 .zip(y.subtree(b))
-                .all(|(i, j)| x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j));
+                .all(|(i, j)| x.keys[i as usize] == y.keys[j as usize] && x.size(i) == y.size(j))
+            && x.subtree(a)
+                .zip(y.subtree(b))
+                .skip(1)
+                .all(|(i, j)| self.is_free(Side::Baseline, i) && self.is_free(Side::Candidate, j));
         if identical {
             for (i, j) in x.subtree(a).zip(y.subtree(b)).skip(1) {
                 self.link(i, j, Relation::Same);

@@ -41,7 +41,7 @@ pub(super) const RESCUED: usize = 16;
 /// Letters that a word must have before two names that share it are taken for kin: `copy` and `view`
 /// are parts of many names, `convolution` and `attention` are not.
 pub(super) const TELLING_WORD: usize = 5;
-/// In so many distinct names of the two traces a word may stand and still tell alone: the variants of
+/// In so many distinct names of one trace a word may stand and still tell alone: the variants of
 /// one op are a handful, and each of them may have a backward. A word in twice as many weighs half.
 pub(super) const TELLING_NAMES: u32 = 8;
 /// How many times as much one of two calls may hold before they are no variants of one op, beyond

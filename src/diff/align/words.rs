@@ -19,8 +19,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Debug)]
 pub(in crate::diff) struct Words {
     words: Vec<String>,
-    /// How many distinct names have each word.
-    names_with: Vec<u32>,
+    /// How many distinct names of each tree have each word.
+    names_with: PerSide<Vec<u32>>,
     /// By key.
     names: FxHashMap<Key, Name>,
 }
@@ -40,18 +40,28 @@ struct Name {
 
 impl Words {
     pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
-        let mut words =
-            Words { words: Vec::new(), names_with: Vec::new(), names: FxHashMap::default() };
+        let mut words = Words {
+            words: Vec::new(),
+            names_with: PerSide::default(),
+            names: FxHashMap::default(),
+        };
         let mut ids = FxHashMap::default();
-        let mut seen: FxHashSet<Key> = FxHashSet::default();
         for side in Side::BOTH {
+            let mut seen: FxHashSet<Key> = FxHashSet::default();
+            // An op and the step of the engine that runs it say one thing.
+            let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
                 if tells && seen.insert(key) {
                     let (kind, name) =
                         (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
-                    let name = words.take_apart(kind, name, &mut ids);
-                    words.names.insert(key, name);
+                    if !words.names.contains_key(&key) {
+                        let name = words.take_apart(kind, name, &mut ids);
+                        words.names.insert(key, name);
+                    }
+                    if parts.insert(telling_part(kind, name)) {
+                        words.count(side, key);
+                    }
                 }
             }
         }
@@ -63,7 +73,6 @@ impl Words {
         let mut id = |word: String| {
             *ids.entry(word).or_insert_with_key(|word| {
                 self.words.push(word.clone());
-                self.names_with.push(0);
                 self.words.len() as u32 - 1
             })
         };
@@ -75,8 +84,15 @@ impl Words {
             id(format!("{file}: {function}"))
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
-        words.iter().for_each(|&word| self.names_with[word as usize] += 1);
         Name { words, stem, code, generated: kind == CallKind::Op && regions::is_generated(name) }
+    }
+
+    fn count(&mut self, side: Side, key: Key) {
+        let counts = &mut self.names_with[side];
+        counts.resize(self.words.len(), 0);
+        for &word in &self.names[&key].words {
+            counts[word as usize] += 1;
+        }
     }
 
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
@@ -88,9 +104,10 @@ impl Words {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// By how few names have it.
+    /// By how few names of one tree have it: the other one may have a variant of each.
     fn weight(&self, word: u32) -> f64 {
-        f64::from(TELLING_NAMES) / f64::from(self.names_with[word as usize].max(1))
+        let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
+        f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
     }
 
     /// Whether two names share words that tell, as `miopen_convolution` and `cudnn_convolution` do.
@@ -148,7 +165,11 @@ fn long_words(name: &str) -> impl Iterator<Item = String> {
         .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()))
         .filter(|word| word.len() >= TELLING_WORD)
         .map(str::to_ascii_lowercase)
+        .filter(|word| !PHASES.contains(&word.as_str()))
 }
+
+/// Words that say when an op runs, not what it does.
+const PHASES: [&str; 2] = ["backward", "forward"];
 
 /// `ScaledDotProductFlashAttentionBackward0` → `Scaled`, `Dot`, `Product`, `Flash`, `Attention`,
 /// `Backward0`: autograd's nodes and modules are named so. Other words stay whole.

@@ -10,6 +10,9 @@
 //! stream 2    B   D
 //! ```
 //!
+//! A program issues runs of launches on one stream, and an op all of its launches: so a pair on another stream
+//! than the pair before costs something, and a state knows the stream of its last pair.
+//!
 //! States that have used up equally many compete; the best few hundred go on, those far behind do
 //! not. With one stream that is a band around the best path, so the cost is linear.
 
@@ -54,6 +57,10 @@ const MARGIN: Score = 2_000;
 const GAP: Score = 12;
 /// What it costs to use an event that started before one of another stream that is used up.
 const OUT_OF_ORDER: Score = 2;
+/// What it costs to go on with another stream.
+const OTHER_STREAM: Score = 0;
+/// What it costs to do so within one op.
+const OP_ON_TWO_STREAMS: Score = 8;
 /// How often the alignment is repeated with what the one before has taught.
 const LESSONS: usize = 4;
 
@@ -130,8 +137,8 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up.
-type Used = (u32, [u32; STREAMS]);
+/// How many launches, and how many events of each stream, are used up; and the stream of the last pair.
+type Used = (u32, [u32; STREAMS], Option<u8>);
 
 /// A state that was reached, and how.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +166,7 @@ impl Search<'_, '_> {
         let mut reached: Vec<Reached> = Vec::new();
         let mut fronts = [Front::default(), Front::default(), Front::default()];
         let first = Reached { score: 0, before: 0, pair: None };
-        fronts[0].insert((0, [0; STREAMS]), first);
+        fronts[0].insert((0, [0; STREAMS], None), first);
         for used in 0..=all {
             let front = std::mem::take(&mut fronts[used % 3]);
             for (state, how) in self.fittest(front) {
@@ -184,7 +191,7 @@ impl Search<'_, '_> {
 
     fn moves(
         &mut self,
-        (launches, events): Used,
+        (launches, events, last): Used,
         score: Score,
         before: u32,
         fronts: &mut [Front; 3],
@@ -193,22 +200,27 @@ impl Search<'_, '_> {
         let launch = self.launched.get(launches as usize);
         if launch.is_some() {
             let reached = Reached { score: score - GAP, before, pair: None };
-            offer(&mut fronts[(used + 1) % 3], (launches + 1, events), reached);
+            offer(&mut fronts[(used + 1) % 3], (launches + 1, events, last), reached);
         }
         for stream in 0..self.streams.len() {
             let Some(&event) = self.streams[stream].get(events[stream] as usize) else { continue };
             let mut next = events;
             next[stream] += 1;
             let reached = Reached { score: score - GAP, before, pair: None };
-            offer(&mut fronts[(used + 1) % 3], (launches, next), reached);
+            offer(&mut fronts[(used + 1) % 3], (launches, next, last), reached);
             let Some(launch) = launch else { continue };
             let Some(gain) = self.evidence.score(launch, &self.ran[event as usize]) else {
                 continue;
             };
             let gain = gain - self.out_of_order(event, stream, &events);
+            let here = u8::try_from(stream).ok().filter(|_| self.streams.len() > 1);
+            let gain = match last {
+                Some(before) if Some(before) != here => gain - change_of_stream(launch),
+                Some(_) | None => gain,
+            };
             let pair = Some((launches, event));
             let reached = Reached { score: score + gain, before, pair };
-            offer(&mut fronts[(used + 2) % 3], (launches + 1, next), reached);
+            offer(&mut fronts[(used + 2) % 3], (launches + 1, next, here), reached);
         }
     }
 
@@ -237,6 +249,10 @@ impl Search<'_, '_> {
         }
         Alignment { launches, agreement: 1.0 }
     }
+}
+
+fn change_of_stream(launch: &Launched) -> Score {
+    if launch.follows { OP_ON_TWO_STREAMS } else { OTHER_STREAM }
 }
 
 /// Keeps the better of two ways to a state; of equal ones that from the better state before.

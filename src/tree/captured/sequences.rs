@@ -53,6 +53,8 @@ pub(crate) struct Launched {
     pub(crate) grid: Option<u32>,
     /// What the calls above it say of what it launches.
     pub(crate) context: u32,
+    /// Whether the op that launched it launched the one before as well.
+    pub(crate) follows: bool,
 }
 
 /// A GPU event of a replay.
@@ -81,17 +83,21 @@ impl Launched {
         alphabet: &mut Alphabet,
     ) -> Vec<Launched> {
         let (tree, trace) = (capture.tree(), capture.trace());
+        let mut last: Option<CallId> = None;
         let mut nth: FxHashMap<CallId, u32> = FxHashMap::default();
         let launched = |&(at, kind): &(u32, LaunchKind)| {
             let event = graph.calls[at as usize].event;
             let call = tree.call_of(event).expect("captured calls are calls of their tree");
             let name = trace.launched_kernels().get(event).map(|&name| trace.text(name));
+            let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
+            let before = std::mem::replace(&mut last, op);
             Launched {
                 at,
                 kind,
                 name: name.map(|name| alphabet.id(name)),
                 grid: alphabet.grid(trace, trace.grids().get(event)),
                 context: context(tree, call, &mut nth, alphabet),
+                follows: op.is_some() && op == before,
             }
         };
         graph.launches.iter().map(launched).collect()

@@ -1,0 +1,116 @@
+//! Pairs that contradict each other → the pairs that make one tree.
+//!
+//! ```text
+//! trace1   p            trace2   b
+//!          └── a                 └── q        (a, b) and (p, q): each stands above the other
+//! ```
+//! Such pairs come of calls that moved into what moved out of them. No tree holds both, so one goes:
+//! the one that moved, or else the lower one of the baseline.
+
+use super::align::Pairing;
+use super::{NONE, Relation};
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallTree};
+
+/// Dissolves pairs until no two contradict each other. A pair below a pair of its parents needs no look:
+/// what contradicts it contradicts that one.
+pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
+    for a in trees.baseline.calls() {
+        let b = pairing.partners.baseline[a.index()];
+        if b == NONE || stands_below_its_like(trees, pairing, a, CallId(b)) {
+            continue;
+        }
+        let crossing: Vec<CallId> = trees
+            .baseline
+            .ancestors(a)
+            .filter(|above| {
+                let partner = pairing.partners.baseline[above.index()];
+                partner != NONE && trees.candidate.is_below(CallId(partner), CallId(b))
+            })
+            .collect();
+        let moved = |call: CallId| pairing.relations.baseline[call.index()] == Relation::Moved;
+        match !crossing.is_empty() && !moved(a) && crossing.iter().all(|&above| moved(above)) {
+            true => crossing.into_iter().for_each(|above| dissolve(pairing, above)),
+            false if crossing.is_empty() => {}
+            false => dissolve(pairing, a),
+        }
+    }
+}
+
+fn stands_below_its_like(
+    trees: PerSide<&CallTree>,
+    pairing: &Pairing,
+    a: CallId,
+    b: CallId,
+) -> bool {
+    let [one, two] = [trees.baseline.parent(a), trees.candidate.parent(b)];
+    match (one, two) {
+        (Some(one), Some(two)) => pairing.partners.baseline[one.index()] == two.0,
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
+}
+
+fn dissolve(pairing: &mut Pairing, a: CallId) {
+    let b = std::mem::replace(&mut pairing.partners.baseline[a.index()], NONE);
+    pairing.partners.candidate[b as usize] = NONE;
+    pairing.relations[Side::Baseline][a.index()] = Relation::OnlyBaseline;
+    pairing.relations[Side::Candidate][b as usize] = Relation::OnlyCandidate;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{ReadOptions, Trace};
+
+    fn tree(outer: &str, inner: &str) -> CallTree {
+        let event = |name, start, duration| {
+            format!(
+                r#"{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{start},"dur":{duration}}}"#
+            )
+        };
+        let json = format!("[{},{}]", event(outer, 0, 9), event(inner, 1, 5));
+        let trace = Trace::from_reader("t", json.as_bytes(), &ReadOptions::default());
+        CallTree::build(trace.expect("a trace"))
+    }
+
+    /// The root, then one call in the other.
+    fn pairing(relations: [Relation; 2]) -> Pairing {
+        let [outer, inner] = relations;
+        Pairing {
+            partners: PerSide::new(vec![0, 2, 1], vec![0, 2, 1]),
+            relations: PerSide::new(
+                vec![Relation::Same, outer, inner],
+                vec![Relation::Same, inner, outer],
+            ),
+            ..Pairing::default()
+        }
+    }
+
+    #[test]
+    fn of_two_pairs_that_stand_above_each_other_one_goes() {
+        let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
+        let mut pairs = pairing([Relation::Same, Relation::Same]);
+        untangle(trees.as_ref(), &mut pairs);
+        assert_eq!(pairs.partners.baseline, [0, 2, NONE]);
+        assert_eq!(pairs.partners.candidate, [0, NONE, 1]);
+        assert_eq!(pairs.relations.baseline[2], Relation::OnlyBaseline);
+    }
+
+    #[test]
+    fn what_moved_goes_before_what_did_not() {
+        let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
+        let mut pairs = pairing([Relation::Moved, Relation::Same]);
+        untangle(trees.as_ref(), &mut pairs);
+        assert_eq!(pairs.partners.baseline, [0, NONE, 1]);
+    }
+
+    #[test]
+    fn pairs_that_agree_stay() {
+        let trees = PerSide::new(tree("p", "a"), tree("p", "a"));
+        let mut pairs = pairing([Relation::Same, Relation::Same]);
+        pairs.partners = PerSide::new(vec![0, 1, 2], vec![0, 1, 2]);
+        untangle(trees.as_ref(), &mut pairs);
+        assert_eq!(pairs.partners.baseline, [0, 1, 2]);
+    }
+}
