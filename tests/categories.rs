@@ -79,6 +79,22 @@ fn ops_that_serve_others_decide_where_nothing_specific_is_above() {
 }
 
 #[test]
+fn of_two_ops_that_say_as_much_the_nearer_one_decides() {
+    assert_eq!(kind(below(&["aten::sum", "aten::index_select"], "k")), "indexing by op");
+    assert_eq!(kind(below(&["aten::index_select", "aten::sum"], "k")), "reduction by op");
+}
+
+#[test]
+fn gathers_and_scatters_are_indexing() {
+    assert_eq!(kind(below(&["aten::gather"], "k")), "indexing by op");
+    assert_eq!(
+        kind(below(&[], "void at::native::index_elementwise_kernel<128, 4>(long)")),
+        "indexing by kernel_name"
+    );
+    assert_eq!(kind(below(&[], "_scatter_gather_elementwise_kernel")), "indexing by kernel_name");
+}
+
+#[test]
 fn the_kind_of_a_gpu_event_decides_before_its_op() {
     assert_eq!(kind(|t| t.op("aten::addmm", |t| t.memset(64, 1.0))), "memset by event");
     assert_eq!(

@@ -172,6 +172,17 @@ fn a_library_that_needs_two_kernels_for_one_op_fused_nothing() {
 }
 
 #[test]
+fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
+    let muls = |count: usize| {
+        move |t: &mut HostThread<'_>| {
+            (0..count).for_each(|_| op(t, "aten::mul", "mul_kernel"));
+        }
+    };
+    let rows = fusions(&model(3, muls(3)), &model(3, muls(1)));
+    assert!(only(&rows).contains("3 | 1 count"), "{}", only(&rows));
+}
+
+#[test]
 fn fusions_apart_from_each_other_are_told_apart() {
     let apart = |change: fn(&mut HostThread<'_>)| {
         move |t: &mut HostThread<'_>| {

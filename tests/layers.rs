@@ -113,6 +113,20 @@ fn one_slow_layer_stands_out_on_its_side() {
 }
 
 #[test]
+fn a_layer_stands_out_from_three_and_a_half_deviations_on() {
+    // Of 7, 8, …, 13 and one more the scaled median deviation is 1.4826 × 2: 3.5 of them are 10.4.
+    let is_out = |last: f64| {
+        let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
+        let text = model(&times);
+        compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+            let rows = analysis.layer_rows(&LayerPairs::of(analysis));
+            rows.iter().filter(|row| row.outlier.baseline).count()
+        })
+    };
+    assert_eq!((is_out(20.8), is_out(21.0)), (0, 1));
+}
+
+#[test]
 fn the_ops_of_a_layer_are_averaged_by_their_place() {
     let text = model(&[10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
