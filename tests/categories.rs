@@ -112,6 +112,22 @@ fn the_kind_of_a_gpu_event_decides_before_its_op() {
 }
 
 #[test]
+fn the_collective_beside_a_kernel_decides_whatever_the_kernel_is_called() {
+    let with = |args: serde_json::Value| {
+        let kernel = serde_json::json!({"ph": "X", "cat": "kernel", "name": "fused_exchange",
+            "pid": 0, "tid": 7, "ts": 100.0, "dur": 5.0, "args": args});
+        let text = TraceBuilder::cuda().event(kernel).json();
+        compare_json(&text, &text, AnalysisOptions::default(), |analysis| {
+            let rows = analysis.by_kernel();
+            analysis.options().categories.name(rows[0].category.id).to_owned()
+        })
+    };
+    let known = serde_json::json!({"stream": 7, "Collective name": "allreduce"});
+    assert_eq!(with(known), "communication");
+    assert_eq!(with(serde_json::json!({"stream": 7})), "unclassified");
+}
+
+#[test]
 fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
     let node = "autograd::engine::evaluate_function: ConvolutionBackward0";
     assert_eq!(kind(|t| t.op(node, |t| t.kernel("k", 1.0))), "convolution by autograd");

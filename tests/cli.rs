@@ -704,7 +704,7 @@ fn the_manual_page_has_every_command_with_its_examples() {
         assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
     }
     // Options of every command stand once, options of one command in its section.
-    assert_eq!(page.matches("\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
+    assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
     let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
     assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");
     assert!(page.contains("tracetree uid report 38"), "{page}");

@@ -83,6 +83,42 @@ fn blocks_are_layers_and_embeddings_are_not() {
     });
 }
 
+/// A call from `start` to `end` on the host.
+fn host(category: &str, name: &str, (start, end): (u32, u32), args: &str) -> String {
+    format!(
+        r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 1, "tid": 1, "ts": {start}, "dur": {}, "args": {{{args}}}}}"#,
+        end - start
+    )
+}
+
+/// An op with a kernel of 5 µs.
+fn launching(start: u32, correlation: u32) -> Vec<String> {
+    let link = format!(r#""correlation": {correlation}"#);
+    let kernel = format!(
+        r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {}, "dur": 5, "args": {{{link}, "stream": 7}}}}"#,
+        start + 2
+    );
+    let op = host("cpu_op", "aten::mm", (start, start + 4), "");
+    vec![op, host("cuda_runtime", "cudaLaunchKernel", (start, start + 2), &link), kernel]
+}
+
+#[test]
+fn what_begins_where_the_last_layer_ends_is_behind_the_layers() {
+    let mut events = vec![host("python_function", "nn.Module: Model_0", (0, 100), "")];
+    for (number, start) in [(0, 10), (1, 20)] {
+        let name = format!("nn.Module: Block_{number}");
+        events.push(host("python_function", &name, (start, start + 10), ""));
+        events.extend(launching(start + 2, number + 1));
+    }
+    events.extend(launching(30, 3));
+    let text = format!(r#"{{"traceEvents": [{}]}}"#, events.join(", "));
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let found = rows(analysis);
+        let names: Vec<&str> = found.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!(names, ["Block", "Block", "post"]);
+    });
+}
+
 #[test]
 fn a_layer_that_one_side_has_alone_stands_alone() {
     let (one, two) = (model(&[10.0, 30.0]), model(&[10.0, 20.0, 30.0]));
