@@ -79,6 +79,22 @@ fn ops_that_serve_others_decide_where_nothing_specific_is_above() {
 }
 
 #[test]
+fn of_two_ops_that_say_as_much_the_nearer_one_decides() {
+    assert_eq!(kind(below(&["aten::sum", "aten::index_select"], "k")), "indexing by op");
+    assert_eq!(kind(below(&["aten::index_select", "aten::sum"], "k")), "reduction by op");
+}
+
+#[test]
+fn gathers_and_scatters_are_indexing() {
+    assert_eq!(kind(below(&["aten::gather"], "k")), "indexing by op");
+    assert_eq!(
+        kind(below(&[], "void at::native::index_elementwise_kernel<128, 4>(long)")),
+        "indexing by kernel_name"
+    );
+    assert_eq!(kind(below(&[], "_scatter_gather_elementwise_kernel")), "indexing by kernel_name");
+}
+
+#[test]
 fn the_kind_of_a_gpu_event_decides_before_its_op() {
     assert_eq!(kind(|t| t.op("aten::addmm", |t| t.memset(64, 1.0))), "memset by event");
     assert_eq!(
@@ -93,6 +109,22 @@ fn the_kind_of_a_gpu_event_decides_before_its_op() {
         kind(below(&[], "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)")),
         "communication by event"
     );
+}
+
+#[test]
+fn the_collective_beside_a_kernel_decides_whatever_the_kernel_is_called() {
+    let with = |args: serde_json::Value| {
+        let kernel = serde_json::json!({"ph": "X", "cat": "kernel", "name": "fused_exchange",
+            "pid": 0, "tid": 7, "ts": 100.0, "dur": 5.0, "args": args});
+        let text = TraceBuilder::cuda().event(kernel).json();
+        compare_json(&text, &text, AnalysisOptions::default(), |analysis| {
+            let rows = analysis.by_kernel();
+            analysis.options().categories.name(rows[0].category.id).to_owned()
+        })
+    };
+    let known = serde_json::json!({"stream": 7, "Collective name": "allreduce"});
+    assert_eq!(with(known), "communication");
+    assert_eq!(with(serde_json::json!({"stream": 7})), "unclassified");
 }
 
 #[test]

@@ -601,23 +601,122 @@ fn one_grammar_of_thresholds() {
     assert_ne!(micros, same(&[]));
 }
 
+/// All commands that do something; those below a command after a blank.
+const COMMANDS: [&str; 18] = [
+    "diff",
+    "info",
+    "tree",
+    "uid",
+    "explain",
+    "gate",
+    "baseline",
+    "baseline record",
+    "baseline show",
+    "baseline accept",
+    "fleet",
+    "fleet plan",
+    "fleet map",
+    "fleet reduce",
+    "fleet run",
+    "history",
+    "model-diff",
+    "completions",
+];
+
+fn help(command: &str) -> String {
+    let words = command.split(' ').chain(["--help"]);
+    ends(0, program(&words.collect::<Vec<_>>())).0
+}
+
 #[test]
 fn help_is_grouped_and_ends_with_three_examples() {
-    let commands = ["diff", "info", "tree", "uid", "explain", "gate", "baseline", "history"];
-    for command in commands {
-        let (help, _) = ends(0, program(&[command, "--help"]));
+    for command in COMMANDS {
+        let help = help(command);
         let (_, examples) = help.split_once("Examples:\n").expect(command);
         let lines = examples.lines().filter(|line| line.starts_with("  tracetree "));
         assert_eq!(lines.count(), 3, "{command}\n{examples}");
         assert!(help.contains("Every command:"), "{command}");
     }
-    let (help, _) = ends(0, program(&["diff", "--help"]));
-    for group in ["Report:", "What is compared:", "Thresholds and exit codes:", "Names and models:"]
-    {
-        assert!(help.contains(&format!("\n{group}\n")), "{group}\n{help}");
+    let groups = [
+        (
+            "diff",
+            &["Report", "What is compared", "Thresholds and exit codes", "Names and models"][..],
+        ),
+        (
+            "fleet run",
+            &["Report", "What is compared", "Thresholds and exit codes", "Names and models"],
+        ),
+        ("fleet plan", &["Report", "What is compared", "Names and models"]),
+        ("fleet map", &["Report"]),
+        ("fleet reduce", &["Report", "Thresholds and exit codes"]),
+    ];
+    for (command, groups) in groups {
+        let help = help(command);
+        for group in groups {
+            assert!(help.contains(&format!("\n{group}:\n")), "{command}: {group}\n{help}");
+        }
     }
+}
+
+/// What the help of a command says about one option, with the group that it stands in.
+fn help_of_option(command: &str, option: &str) -> Option<String> {
+    let help = help(command);
+    let mut group = "";
+    let mut lines = help.lines().skip_while(|line| {
+        if line.ends_with(':') && !line.starts_with(' ') {
+            group = line;
+        }
+        !line.trim_start().trim_start_matches("-o, ").starts_with(&format!("{option} "))
+            && line.trim() != option
+    });
+    let said: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    (!said.is_empty()).then(|| format!("{group}\n{}", said.join("\n")))
+}
+
+#[test]
+fn a_fleet_and_a_pair_have_the_same_options_in_the_same_groups_and_words() {
+    let options = [
+        "--python",
+        "--no-python",
+        "--alias",
+        "--no-repeats",
+        "--phase",
+        "--steps",
+        "--base-steps",
+        "--new-steps",
+        "--categories",
+    ];
+    for option in options {
+        let one = help_of_option("diff", option).expect(option);
+        assert_eq!(help_of_option("fleet plan", option).as_ref(), Some(&one), "{option}");
+        assert_eq!(help_of_option("fleet run", option).as_ref(), Some(&one), "{option}");
+    }
+}
+
+#[test]
+fn the_manual_page_has_every_command_with_its_examples() {
     let (page, _) = ends(0, program(&["man"]));
+    let sections: Vec<&str> = page.split("\n.SH ").collect();
+    for command in COMMANDS {
+        let title = format!("\"TRACETREE {}\"\n", command.to_uppercase().replace('-', "\\-"));
+        let section = sections.iter().find(|section| section.starts_with(&title));
+        let section = section.unwrap_or_else(|| panic!("{title} is not in the page"));
+        assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
+    }
+    // Options of every command stand once, options of one command in its section.
+    assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
+    let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
+    assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");
     assert!(page.contains("tracetree uid report 38"), "{page}");
+}
+
+#[test]
+fn a_coverage_is_written_as_other_thresholds_and_is_no_more_than_all() {
+    for wrong in ["101%", "1.5", "all", "-1%"] {
+        let (_, told) =
+            ends(2, program(&["fleet", "reduce", "plan.json", &format!("--min-coverage={wrong}")]));
+        assert!(told.contains("--min-coverage"), "{told}");
+    }
 }
 
 #[test]

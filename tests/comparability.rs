@@ -121,6 +121,42 @@ fn a_kernel_before_its_launch_is_told() {
 }
 
 #[test]
+fn the_clocks_of_host_and_gpu_may_be_a_microsecond_apart() {
+    let early = |micros: f64| {
+        let launch = json!({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel",
+            "pid": 5617, "tid": 5617, "ts": 90_000.0, "dur": 5.0, "args": {"correlation": 900}});
+        let kernel = json!({"ph": "X", "cat": "kernel", "name": "early", "pid": 0, "tid": 7,
+            "ts": 90_000.0 - micros, "dur": 5.0,
+            "args": {"correlation": 900, "device": 0, "stream": 7}});
+        let found = checked(build(64, "float"), build(64, "float").event(launch).event(kernel));
+        found.sides.candidate.get("CLOCK_SKEW").is_some()
+    };
+    assert!(!early(1.0));
+    assert!(early(1.5));
+}
+
+#[test]
+fn modules_that_a_replay_hides_are_no_other_model() {
+    let replayed = |micros: f64| {
+        build(64, "float").thread("main", |t| {
+            t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("gemm", micros));
+        })
+    };
+    let eager = build(64, "float").thread("main", |t| {
+        t.module("Adapter_0", |t| t.op("aten::mm", |t| t.kernel("gemm", 3.0)));
+    });
+    let eager = eager.json();
+    let differ = |replay: TraceBuilder| {
+        compare_texts(&PerSide::new(eager.clone(), replay.json()), |analysis| {
+            analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
+        })
+    };
+    // `build` has a kernel of 10 µs: more than half of the time is replayed, or less.
+    assert!(!differ(replayed(11.0)));
+    assert!(differ(replayed(9.0)));
+}
+
+#[test]
 fn one_model_on_two_platforms_is_comparable() {
     for model in ["bert", "vit", "timesformer"] {
         let names = ["mi300", "h100"].map(|gpu| format!("mi300_h100/{model}.{gpu}.json.gz"));

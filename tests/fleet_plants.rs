@@ -103,6 +103,7 @@ fn a_coverage_below_the_wanted_one_is_exit_code_three() {
         |least: &str| fleet(&["run", "before", "after", "-o", folder, "--min-coverage", least]);
     assert_eq!(run("0.96").status.code(), Some(0));
     assert_eq!(run("0.97").status.code(), Some(3));
+    assert_eq!((run("96%").status.code(), run("97%").status.code()), (Some(0), Some(3)));
 }
 
 #[test]

@@ -172,6 +172,20 @@ fn a_library_that_needs_two_kernels_for_one_op_fused_nothing() {
 }
 
 #[test]
+fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
+    // A graph's kernels have no ops, so that they stand at one node, whether they are paired or not.
+    let muls = |count: usize| {
+        move |t: &mut HostThread<'_>| {
+            t.launch("cudaGraphLaunch").graph(|graph| {
+                (0..count).for_each(|_| graph.kernel("mul_kernel", 5.0));
+            });
+        }
+    };
+    let rows = fusions(&model(3, muls(3)), &model(3, muls(1)));
+    assert_eq!(only(&rows), "Model / Block / graph launch: 3 | 1 count, 3 of 3");
+}
+
+#[test]
 fn fusions_apart_from_each_other_are_told_apart() {
     let apart = |change: fn(&mut HostThread<'_>)| {
         move |t: &mut HostThread<'_>| {

@@ -3,10 +3,11 @@
 mod support;
 
 use std::path::Path;
+use support::trace_builder::TraceBuilder;
 use support::traces::real;
 use tracetree::gate::{Date, Digest, Digester, Gate, Outcome, Rules, Structure, StructureRule};
 use tracetree::program::{Selection, Steps};
-use tracetree::trace::Trace;
+use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 
 fn digest(trees: impl IntoIterator<Item = CallTree>) -> Digest {
@@ -41,6 +42,41 @@ fn assert_nothing(baseline: &Digest, candidate: &Digest, what: &str) {
         let gate = check(one, two);
         assert_eq!(gate.outcome, Outcome::Pass, "{what}: {:?}", gate.reasons);
     }
+}
+
+#[test]
+fn each_step_counts_what_it_launched_and_where_it_waited() {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        for number in 0..2 {
+            t.step(number, |t| {
+                t.op("aten::mm", |t| t.kernel("gemm", 5.0));
+                t.launch("cudaGraphLaunch").graph(|graph| {
+                    graph.kernel("add", 1.0);
+                    graph.kernel("mul", 1.0);
+                });
+                t.memcpy("Memcpy DtoH", 64, 1.0);
+                t.synchronize("cudaStreamSynchronize");
+            });
+        }
+        // Outside of steps nothing counts.
+        t.synchronize("cudaDeviceSynchronize");
+    });
+    let text = builder.json();
+    let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
+    let digest = digest([CallTree::build(trace.expect("a trace"))]);
+    let counts =
+        digest.counts.iter().map(|(name, range)| (name.as_str(), (range.least, range.most)));
+    let expected = [
+        ("collectives", 0),
+        ("copies", 1),
+        ("copy_bytes", 64),
+        ("graph_kernels", 2),
+        ("graph_launches", 1),
+        ("kernels", 3),
+        ("launches", 3),
+        ("waits", 1),
+    ];
+    assert_eq!(counts.collect::<Vec<_>>(), expected.map(|(name, count)| (name, (count, count))));
 }
 
 #[test]

@@ -83,6 +83,42 @@ fn blocks_are_layers_and_embeddings_are_not() {
     });
 }
 
+/// A call from `start` to `end` on the host.
+fn host(category: &str, name: &str, (start, end): (u32, u32), args: &str) -> String {
+    format!(
+        r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 1, "tid": 1, "ts": {start}, "dur": {}, "args": {{{args}}}}}"#,
+        end - start
+    )
+}
+
+/// An op with a kernel of 5 µs.
+fn launching(start: u32, correlation: u32) -> Vec<String> {
+    let link = format!(r#""correlation": {correlation}"#);
+    let kernel = format!(
+        r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {}, "dur": 5, "args": {{{link}, "stream": 7}}}}"#,
+        start + 2
+    );
+    let op = host("cpu_op", "aten::mm", (start, start + 4), "");
+    vec![op, host("cuda_runtime", "cudaLaunchKernel", (start, start + 2), &link), kernel]
+}
+
+#[test]
+fn what_begins_where_the_last_layer_ends_is_behind_the_layers() {
+    let mut events = vec![host("python_function", "nn.Module: Model_0", (0, 100), "")];
+    for (number, start) in [(0, 10), (1, 20)] {
+        let name = format!("nn.Module: Block_{number}");
+        events.push(host("python_function", &name, (start, start + 10), ""));
+        events.extend(launching(start + 2, number + 1));
+    }
+    events.extend(launching(30, 3));
+    let text = format!(r#"{{"traceEvents": [{}]}}"#, events.join(", "));
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let found = rows(analysis);
+        let names: Vec<&str> = found.iter().map(|row| row.0.as_str()).collect();
+        assert_eq!(names, ["Block", "Block", "post"]);
+    });
+}
+
 #[test]
 fn a_layer_that_one_side_has_alone_stands_alone() {
     let (one, two) = (model(&[10.0, 30.0]), model(&[10.0, 20.0, 30.0]));
@@ -110,6 +146,20 @@ fn one_slow_layer_stands_out_on_its_side() {
             .collect();
         assert_eq!(out, [(Some(5), PerSide::new(false, true))]);
     });
+}
+
+#[test]
+fn a_layer_stands_out_from_three_and_a_half_deviations_on() {
+    // Of 7, 8, …, 13 and one more the scaled median deviation is 1.4826 × 2: 3.5 of them are 10.4.
+    let is_out = |last: f64| {
+        let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
+        let text = model(&times);
+        compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+            let rows = analysis.layer_rows(&LayerPairs::of(analysis));
+            rows.iter().filter(|row| row.outlier.baseline).count()
+        })
+    };
+    assert_eq!((is_out(20.8), is_out(21.0)), (0, 1));
 }
 
 #[test]

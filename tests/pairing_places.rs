@@ -45,6 +45,26 @@ fn large(t: &mut HostThread<'_>, name: &str, size: usize) {
 }
 
 #[test]
+fn the_equal_one_of_like_siblings_is_the_partner_and_not_a_larger_one() {
+    let f = |t: &mut HostThread<'_>, more: Option<&str>| {
+        t.op(shaped("aten::f", 3), |t| {
+            op(t, "mul");
+            more.into_iter().for_each(|name| op(t, name));
+        });
+    };
+    let baseline = TraceBuilder::cuda().thread("main", |t| f(t, None));
+    let candidate = TraceBuilder::cuda().thread("main", |t| {
+        for more in [Some("add"), None, Some("sub")] {
+            f(t, more);
+        }
+    });
+    let [one, two] = [baseline, candidate].map(|builder| builder.json());
+    compare_texts(&PerSide::new(one, two), |analysis| {
+        assert_eq!(partners(analysis.diff(), "aten::f"), [Some(1)]);
+    });
+}
+
+#[test]
 fn a_call_stands_behind_all_that_the_one_before_it_holds() {
     // The second of two calls changes places with the large one before it, and the first one is gone:
     // that one is nearer, if the place of a call is where the one before it begins.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use support::reports::{hostile_pair, model_pair, with_analysis};
+use support::trace_builder::TraceBuilder;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
@@ -101,6 +102,23 @@ fn both_sides_start_their_first_step_at_one_moment() {
         .map(|slice| slice["ts"].as_f64().expect("a time"))
         .fold(f64::INFINITY, f64::min);
     assert!(earliest >= 0.0, "{earliest}");
+}
+
+#[test]
+fn no_time_is_below_zero_where_one_side_began_long_before_its_first_step() {
+    let side = |idle: f64| {
+        let builder = TraceBuilder::cuda().thread("main", |t| {
+            t.op("aten::zeros", |t| t.kernel("fill", 1.0));
+            t.idle(idle);
+            t.step(0, |t| t.op("aten::mm", |t| t.kernel("gemm", 5.0)));
+        });
+        builder.json()
+    };
+    for idle in [PerSide::new(10.0, 5_000.0), PerSide::new(5_000.0, 10.0)] {
+        let file = parse(&idle.map(side), usize::MAX);
+        let starts = slices(&file).into_iter().map(|slice| slice["ts"].as_f64().expect("a time"));
+        assert_eq!(starts.fold(f64::INFINITY, f64::min), 0.0);
+    }
 }
 
 #[test]

@@ -85,6 +85,8 @@ fn a_row_of_diff_stats_tells_both_sides() {
         ("name", "aten::_convolution"),
         ("kernel_time_trace1", "40.000"),
         ("kernel_time_trace2", "90.000"),
+        ("busy_time_trace1", "40.000"),
+        ("busy_time_trace2", "90.000"),
         ("kernel_names_trace1", r#"["igemm_fwd_gtcx3_nhwc_bf16"]"#),
         ("kernel_names_trace2", r#"["sm90_xmma_fprop_implicit_gemm_bf16"]"#),
         ("input_shape_trace1", "[[8, 3, 32, 32], [64, 3, 7, 7], [64]]"),
@@ -164,6 +166,50 @@ fn the_summary_has_a_version_totals_and_an_exact_account() {
     assert_eq!(summary["trace1"]["unlinked_us"], 88.0);
     assert_eq!(summary["difference_us"], -58.0);
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
+}
+
+/// A batch of 4 tokens: an op with kernels of these times, and below `alone` an op that it has alone.
+fn batch(times: &[f64], alone: &[&str]) -> String {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        t.annotation("step[DECODE bs=4]", |t| {
+            t.op("aten::mm", |t| times.iter().for_each(|&micros| t.kernel("gemm", micros)));
+            for name in alone {
+                t.op(*name, |t| t.kernel("alone", 7.0));
+            }
+        });
+    });
+    builder.json()
+}
+
+#[test]
+fn figures_stand_on_their_side_and_differences_are_candidate_minus_baseline() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let texts = PerSide::new(batch(&[10.0], &[]), batch(&[20.0, 5.0, 1.0], &["aten::clamp"]));
+    compare_texts(&texts, |analysis| {
+        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
+    });
+    let summary = json(&folder, "summary.json");
+    let parts = |side: &str| {
+        ["kernel_time_us", "paired_us", "one_sided_us", "unlinked_us"]
+            .map(|part| summary[side][part].as_f64().expect("a time"))
+    };
+    assert_eq!(parts("trace1"), [10.0, 10.0, 0.0, 0.0]);
+    assert_eq!(parts("trace2"), [33.0, 26.0, 7.0, 0.0]);
+    let largest = &summary["largest_differences"][0];
+    assert_eq!((&largest["name"], &largest["difference_us"]), (&"aten::mm".into(), &16.0.into()));
+    assert_eq!((&largest["events_trace1"], &largest["events_trace2"]), (&1.into(), &3.into()));
+    let steps = table(&folder, "steps.csv");
+    let expected = [
+        ("kernel_us_per_step_trace1", "10.000"),
+        ("kernel_us_per_step_trace2", "33.000"),
+        ("kernel_us_per_step_delta", "23.000"),
+        ("kernel_us_per_token_trace1", "2.500"),
+        ("kernel_us_per_token_trace2", "8.250"),
+        ("kernel_us_per_token_delta", "5.750"),
+    ];
+    for (column, cell) in expected {
+        assert_eq!(steps[0][column], cell, "{column}");
+    }
 }
 
 #[test]

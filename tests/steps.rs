@@ -67,6 +67,27 @@ fn steps_pair_by_position_and_what_is_left_over_stays() {
 }
 
 #[test]
+fn a_call_at_the_end_of_a_step_is_not_in_it() {
+    let event = |category: &str, name: &str, start: f64, micros: f64| {
+        format!(
+            r#"{{"ph": "X", "cat": "{category}", "name": "{name}", "pid": 1, "tid": 1, "ts": {start}, "dur": {micros}}}"#
+        )
+    };
+    let events = [
+        event("user_annotation", "ProfilerStep#0", 10.0, 90.0),
+        event("cpu_op", "aten::first", 10.0, 1.0),
+        event("cpu_op", "aten::last", 99.0, 1.0),
+        event("cpu_op", "aten::behind", 100.0, 1.0),
+    ];
+    let text = format!(r#"{{"traceEvents": [{}]}}"#, events.join(", "));
+    let tree = CallTree::build(trace("a trace", &text));
+    let steps = Steps::of(&tree);
+    let is_inside = |name: &str| steps.step(call(&tree, name)).is_some();
+    let found = ["aten::first", "aten::last", "aten::behind"].map(is_inside);
+    assert_eq!(found, [true, true, false]);
+}
+
+#[test]
 fn idle_time_goes_to_the_work_that_was_waited_for() {
     let text = TraceBuilder::cuda()
         .thread("main", |t| {

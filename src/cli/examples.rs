@@ -95,6 +95,42 @@ Examples:
   tracetree fleet reduce plan.json -o fleet
           add up the shards that are there";
 
+pub(super) const FLEET_PLAN: &str = "\
+Examples:
+  tracetree fleet plan runs/before runs/after
+          pair the ranks of two folders; the plan is in plan.json
+  tracetree fleet plan runs/before runs/after --steps 2.. -o plan.json
+          compare all steps but the first two
+  tracetree fleet plan runs/before runs/after --alias names.toml --reports
+          under names that count as equal, with a report of each rank";
+
+pub(super) const FLEET_MAP: &str = "\
+Examples:
+  tracetree fleet map plan.json -o fleet
+          all pairs that have no shard yet, on all cores of this machine
+  tracetree fleet map plan.json -o /shared/fleet --pair \"$SLURM_ARRAY_TASK_ID\"
+          one pair: a task of an array of jobs
+  tracetree fleet map plan.json -o fleet --pair 7 --json
+          one pair; what became of it as a line of JSON";
+
+pub(super) const FLEET_REDUCE: &str = "\
+Examples:
+  tracetree fleet reduce plan.json -o fleet
+          add up the shards in the folder that `map` wrote to
+  tracetree fleet reduce plan.json --shards /shared/fleet -o fleet
+          shards from one place, tables and page in another
+  tracetree fleet reduce plan.json -o fleet --min-coverage 95% --format json
+          exit with 3 where less than 95 % of what was planned was compared";
+
+pub(super) const FLEET_RUN: &str = "\
+Examples:
+  tracetree fleet run runs/before runs/after -o fleet
+          all ranks of a job: what is common, which rank stands out
+  tracetree fleet run runs/before runs/after --phase decode --tables csv
+          decode steps alone; tables for a spreadsheet
+  tracetree fleet run runs/before runs/after --format md --min-coverage 100%
+          for an issue or a step summary; exit with 3 where a rank is missing";
+
 pub(super) const MAN: &str = "\
 Examples:
   tracetree man | man -l -

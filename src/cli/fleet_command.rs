@@ -1,9 +1,14 @@
 //! `tracetree fleet plan|map|reduce|run`: the ranks of a job, on one machine or on many.
 
+use super::compare::PairingArgs;
 use super::emit::TablesName;
+use super::examples;
 use super::fleet::{nothing_compared, say, say_some};
 use super::format::Format;
+use super::headings;
+use super::limit;
 use super::output::Console;
+use super::selection::PartArgs;
 use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -14,6 +19,7 @@ use tracetree::report::{CsvTexts, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
+#[command(after_help = examples::FLEET)]
 pub(super) struct FleetArgs {
     #[command(subcommand)]
     command: FleetCommand,
@@ -38,32 +44,15 @@ struct PlanArgs {
     baseline: PathBuf,
     /// Folder with the traces after.
     candidate: PathBuf,
-    /// Leave Python frames out of both call trees.
-    #[arg(long)]
-    no_python: bool,
-    /// Take traces without recorded steps as a whole.
-    #[arg(long)]
-    no_repeats: bool,
-    /// TOML file with names that count as equal.
-    #[arg(long, value_name = "FILE")]
-    alias: Option<PathBuf>,
-    /// TOML file with rules for kinds of work.
-    #[arg(long, value_name = "FILE")]
+    #[command(flatten)]
+    pairing: PairingArgs,
+    #[command(flatten)]
+    part: PartArgs,
+    /// TOML file with rules for kinds of work, put before the built-in ones.
+    #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     categories: Option<PathBuf>,
-    /// Compare only work of this phase.
-    #[arg(long, value_name = "PHASE")]
-    phase: Option<String>,
-    /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`).
-    #[arg(long, value_name = "RANGE")]
-    steps: Option<String>,
-    /// Compare only these steps of the baseline.
-    #[arg(long, value_name = "RANGE")]
-    base_steps: Option<String>,
-    /// Compare only these steps of the candidate.
-    #[arg(long, value_name = "RANGE")]
-    new_steps: Option<String>,
     /// Write a report of each rank, too: megabytes a rank.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::REPORT)]
     reports: bool,
 }
 
@@ -71,37 +60,39 @@ struct PlanArgs {
 #[derive(Args)]
 struct OutputArgs {
     /// Folder for shards, tables and pages.
-    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet")]
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
     /// How the tables are written.
-    #[arg(long, value_name = "FORMAT", default_value = "parquet")]
+    #[arg(long, value_name = "FORMAT", default_value = "parquet", help_heading = headings::REPORT)]
     tables: TablesName,
     /// Leave out fleet.html.
-    #[arg(long)]
+    #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Exit with 3 where a smaller share of what was planned was compared (0.95).
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    /// Exit with 3 where a smaller share of what was planned was compared (`95%`).
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = limit::part, help_heading = headings::LIMITS)]
     min_coverage: f64,
 }
 
 #[derive(Args)]
+#[command(after_help = examples::FLEET_PLAN)]
 struct PlanCommand {
     #[command(flatten)]
     plan: PlanArgs,
     /// The plan.
-    #[arg(short, long, value_name = "FILE", default_value = "plan.json")]
+    #[arg(short, long, value_name = "FILE", default_value = "plan.json", help_heading = headings::REPORT)]
     output: PathBuf,
 }
 
 #[derive(Args)]
+#[command(after_help = examples::FLEET_MAP)]
 struct MapCommand {
     /// What `fleet plan` wrote.
     plan: PathBuf,
     /// Folder for the shards.
-    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet")]
+    #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
     /// Only this pair, by its position from 0: for one task of many.
     #[arg(long, value_name = "N")]
@@ -112,6 +103,7 @@ struct MapCommand {
 }
 
 #[derive(Args)]
+#[command(after_help = examples::FLEET_REDUCE)]
 struct ReduceCommand {
     /// What `fleet plan` wrote.
     plan: PathBuf,
@@ -126,18 +118,12 @@ struct ReduceCommand {
 }
 
 #[derive(Args)]
+#[command(after_help = examples::FLEET_RUN)]
 struct RunCommand {
     #[command(flatten)]
     plan: PlanArgs,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-fn share(text: &str) -> std::result::Result<f64, String> {
-    let value: Option<f64> = text.trim().parse().ok();
-    value
-        .filter(|value| (0.0..=1.0).contains(value))
-        .ok_or_else(|| format!("`{text}` is no share from 0 to 1"))
 }
 
 pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
@@ -166,13 +152,14 @@ impl PlanArgs {
             };
             path.as_ref().map(read).transpose()
         };
+        let (base_steps, new_steps) = self.part.steps();
         let options = PlanOptions {
-            no_python: self.no_python,
-            no_repeats: self.no_repeats,
-            phase: self.phase.clone(),
-            base_steps: self.base_steps.clone().or_else(|| self.steps.clone()),
-            new_steps: self.new_steps.clone().or_else(|| self.steps.clone()),
-            aliases: text(&self.alias)?,
+            no_python: self.pairing.no_python,
+            no_repeats: self.pairing.no_repeats,
+            phase: self.part.phase.map(|phase| phase.label().to_owned()),
+            base_steps: base_steps.map(|steps| steps.to_string()),
+            new_steps: new_steps.map(|steps| steps.to_string()),
+            aliases: text(&self.pairing.alias)?,
             categories: text(&self.categories)?,
             strict: console.reading().strict,
             max_unpacked: console.reading().max_unpacked,

@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::examples;
+use super::headings;
 use super::output::Console;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -33,17 +34,17 @@ pub(super) struct GateArgs {
     #[arg(value_name = "NEW")]
     runs: Vec<PathBuf>,
     /// TOML file with the rules [default: tracetree.toml where there is one].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::LIMITS)]
     rules: Option<PathBuf>,
     /// How the result is printed.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = word::<GateFormat>)]
     format: GateFormat,
     /// Write the result into a file instead of to standard output.
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
     /// Whether to `fail` (exit with 3) or `pass` where something cannot be told [default: what the
     /// rules say, else fail].
-    #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>)]
+    #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>, help_heading = headings::LIMITS)]
     inconclusive: Option<Inconclusive>,
     /// The day that permissions with an end are held against [default: today].
     #[arg(long, value_name = "DAY", hide = true)]
@@ -129,20 +130,23 @@ pub(super) struct BaselineArgs {
 #[derive(Subcommand)]
 enum BaselineCommand {
     /// Record runs into a baseline file.
+    #[command(after_help = examples::BASELINE)]
     Record {
         /// The runs: traces, folders, patterns.
         #[arg(required = true, value_name = "TRACE")]
         runs: Vec<PathBuf>,
         /// The file to write.
-        #[arg(short, long, value_name = "FILE", default_value = "base.ttb")]
+        #[arg(short, long, value_name = "FILE", default_value = "base.ttb", help_heading = headings::REPORT)]
         output: PathBuf,
     },
     /// Tell what is in a baseline file.
+    #[command(after_help = examples::BASELINE)]
     Show {
         /// The baseline file.
         file: PathBuf,
     },
     /// Show what new runs change, and take them as the baseline.
+    #[command(after_help = examples::BASELINE)]
     Accept {
         /// The baseline file, which is written again.
         file: PathBuf,

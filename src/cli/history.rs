@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::examples;
+use super::headings;
 use super::limit;
 use super::output::Console;
 use clap::{Args, ValueEnum};
@@ -19,10 +20,10 @@ pub(super) struct HistoryArgs {
     #[arg(long, default_value = "text")]
     format: Format,
     /// Changes below this share are left out.
-    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share)]
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     least: f64,
     /// The largest probability that a change is chance.
-    #[arg(long, value_name = "P", default_value_t = 0.001)]
+    #[arg(long, value_name = "P", default_value_t = 0.001, help_heading = headings::LIMITS)]
     most_p: f64,
     /// How many baselines are looked at together.
     #[arg(long, value_name = "N", default_value_t = 50)]

@@ -44,6 +44,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is no share; write 5% or 0.05"))
 }
 
+/// A share that is no more than all: `95%`, or `0.95`.
+pub(super) fn part(text: &str) -> Result<f64, String> {
+    let share = share(text)?;
+    (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than all; write 95%"))
+}
+
 /// A time: `50us`, `1.5ms`; a number alone is in µs.
 pub(super) fn time(text: &str) -> Result<Nanos, String> {
     let is_number = text.trim().parse::<f64>().is_ok();
@@ -85,6 +91,8 @@ mod tests {
     fn shares_and_times_are_written_as_limits_are() {
         assert_eq!((share("5%"), share("0.05")), (Ok(0.05), Ok(0.05)));
         assert_eq!((time("50us"), time("50")), (Ok(Nanos(50_000)), Ok(Nanos(50_000))));
+        assert_eq!((part("95%"), part("0.95"), part("100%")), (Ok(0.95), Ok(0.95), Ok(1.0)));
+        assert!(part("101%").is_err() && part("95").is_err() && part("-1%").is_err());
         assert_eq!(time("1.5ms"), Ok(Nanos(1_500_000)));
         for text in ["", "-5%", "five", "nan", "5 parsecs"] {
             assert!(share(text).is_err() && time(text).is_err(), "{text}");

@@ -104,7 +104,6 @@ enum Command {
     /// Record, show or renew the baseline of a gate.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
-    #[command(after_help = examples::FLEET)]
     Fleet(fleet_command::FleetArgs),
     /// Find where baselines changed over time.
     History(history::HistoryArgs),

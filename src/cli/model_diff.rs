@@ -1,5 +1,6 @@
 //! `tracetree model-diff`: arguments → a report on stdout, and whether the model is good enough.
 
+use super::headings;
 use super::output::Console;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,11 @@ use tracetree::model::{
 const EXAMPLES: &str = "\
 Examples:
   tracetree model-diff model_trace.json kernel_details.csv --op-mapping op_mapping.yaml
+          how far the model is off, by kernel type
   tracetree model-diff --scenarios scenarios.toml --strict -o accuracy.json
+          all scenarios of a file; a missing input is an error
   tracetree model-diff model_trace.json kernel_details.csv --fail-on 'error>20% & share>1%'
+          exit with 1 where a kernel type that matters is predicted badly
 
 Conditions of --fail-on, in percent, with >, >=, < or <= and joined by &:
   of each kernel type   error, count_error, share          'MatMulV2: error>10%' asks only one
@@ -38,19 +42,19 @@ pub(super) struct ModelDiffArgs {
     profile: Option<PathBuf>,
 
     /// The op mapping (YAML): kernel types of ops that the model did not look up
-    #[arg(long, value_name = "FILE", conflicts_with = "scenarios")]
+    #[arg(long, value_name = "FILE", conflicts_with = "scenarios", help_heading = headings::NAMES)]
     op_mapping: Option<PathBuf>,
 
     /// How many forward passes the profile covers
-    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "scenarios")]
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "scenarios", help_heading = headings::WORK)]
     forward_passes: ForwardPasses,
 
     /// Name of the comparison; with --scenarios, the only one to run
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = headings::WORK)]
     scenario: Option<String>,
 
     /// Compare every scenario of this TOML file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::WORK)]
     scenarios: Option<PathBuf>,
 
     /// How many kernel types text and md show
@@ -62,11 +66,11 @@ pub(super) struct ModelDiffArgs {
     format: Format,
 
     /// Write the report to this file too; its ending (.txt, .json, .csv, .md) chooses the format
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
 
     /// Exit with 1 when this holds, such as 'error>20%'; may be given several times
-    #[arg(long, value_name = "CONDITION")]
+    #[arg(long, value_name = "CONDITION", help_heading = headings::LIMITS)]
     fail_on: Vec<FailOn>,
 }
 

@@ -3,7 +3,7 @@
 use super::examples;
 use super::output::Console;
 use super::{Cli, Outcome};
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 use std::io::{self, Write};
@@ -54,18 +54,48 @@ fn write_man(out: &mut dyn Write) -> io::Result<()> {
     page.render_synopsis_section(out)?;
     page.render_description_section(out)?;
     page.render_options_section(out)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let title = format!("tracetree {}", sub.get_name());
-        writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
-        let page = Man::new(sub.clone());
-        page.render_description_section(out)?;
-        page.render_synopsis_section(out)?;
-        page.render_options_section(out)?;
-        if let Some(examples) = sub.get_after_help() {
-            write_examples(&examples.to_string(), out)?;
-        }
+    for sub in below(&command) {
+        write_command(sub, out)?;
     }
     page.render_version_section(out)
+}
+
+/// One command, its sections one level below its title. Options of every command stand once, at the
+/// beginning of the page.
+fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
+    let title = command.get_bin_name().unwrap_or(command.get_name());
+    writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
+    let own = command.clone().mut_args(|option| {
+        let is_global = option.is_global_set();
+        option.hide(is_global)
+    });
+    let (page, mut sections) = (Man::new(own), Vec::new());
+    page.render_description_section(&mut sections)?;
+    page.render_synopsis_section(&mut sections)?;
+    page.render_options_section(&mut sections)?;
+    for line in String::from_utf8_lossy(&sections).lines() {
+        match line.strip_prefix(".SH ") {
+            Some(title) => writeln!(out, ".SS {title}")?,
+            None => writeln!(out, "{line}")?,
+        }
+    }
+    match command.get_after_help() {
+        Some(examples) => write_examples(&examples.to_string(), out),
+        None => Ok(()),
+    }
+}
+
+/// The commands of a command and their own, such as `fleet` and `fleet plan`, each before what is below it.
+fn below(command: &Command) -> Vec<&Command> {
+    let mut found = Vec::new();
+    let mut open: Vec<&Command> = vec![command];
+    while let Some(next) = open.pop() {
+        let own = next.get_subcommands().filter(|sub| sub.get_name() != "help");
+        let own: Vec<&Command> = own.collect();
+        open.extend(own.into_iter().rev());
+        found.push(next);
+    }
+    found.split_off(1)
 }
 
 /// Lines as they are: `.nf` keeps the breaks, and what begins like a request is kept from being one.

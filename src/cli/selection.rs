@@ -8,12 +8,13 @@ use tracetree::analysis::Thresholds;
 use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 
+/// Which work of each trace is compared.
 #[derive(Args)]
-pub(super) struct SelectionArgs {
+pub(super) struct PartArgs {
     /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward,
     /// train.backward, train.optimizer, unknown).
     #[arg(long, value_name = "PHASE", value_parser = phase, help_heading = headings::WORK)]
-    phase: Option<Phase>,
+    pub(super) phase: Option<Phase>,
     /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
     #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     steps: Option<StepRange>,
@@ -23,6 +24,12 @@ pub(super) struct SelectionArgs {
     /// Compare only these steps of the candidate.
     #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     new_steps: Option<StepRange>,
+}
+
+#[derive(Args)]
+pub(super) struct SelectionArgs {
+    #[command(flatten)]
+    part: PartArgs,
     /// Differences below this share count as similar.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     rel_threshold: f64,
@@ -42,12 +49,19 @@ fn phase(text: &str) -> std::result::Result<Phase, String> {
     })
 }
 
+impl PartArgs {
+    /// The steps of the baseline and of the candidate; `None` for all.
+    pub(super) fn steps(&self) -> (Option<StepRange>, Option<StepRange>) {
+        (self.base_steps.or(self.steps), self.new_steps.or(self.steps))
+    }
+}
+
 impl SelectionArgs {
     /// The options with the chosen part of both traces.
     pub(super) fn add_to(&self, options: ComparisonOptions) -> ComparisonOptions {
-        let select =
-            |steps: Option<StepRange>| Selection { phase: self.phase, steps: steps.or(self.steps) };
-        options.selection(select(self.base_steps), select(self.new_steps))
+        let (base, new) = self.part.steps();
+        let select = |steps: Option<StepRange>| Selection { phase: self.part.phase, steps };
+        options.selection(select(base), select(new))
     }
 
     pub(super) fn thresholds(&self) -> Thresholds {

@@ -6,11 +6,12 @@ use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Tokens that are kept from one piece of work to the next: the calls below a pair are looked at
-/// again when the pair's children are aligned. 8 bytes each.
+/// Up to so many tokens (8 bytes each) the bags of one piece of work are kept for the next one, which
+/// needs many of them again: it aligns the children of a pair whose bags were made before.
 const KEPT: usize = 1 << 13;
 
-/// How many times as long one bag must be that the tokens of the other one are looked up in it.
+/// Where one bag is this many times as long as the other, the tokens of the short one are looked up in
+/// it by binary search; otherwise both are walked through together.
 const MUCH_LONGER: usize = 8;
 
 /// A multiset of tokens, held by the [`Bags`] that made it.
@@ -130,7 +131,7 @@ impl<'a> Bags<'a> {
 
     /// The tokens of several subtrees together.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // All are made before they are counted: making one counts, too.
+        // All bags are made first: making one uses the counters that add them up below.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
             let entries = &self.entries[bag.start as usize..bag.end as usize];

@@ -19,7 +19,8 @@ pub struct Difference {
 impl TraceDiff {
     /// All points of difference in preorder. Runtime calls without GPU work are no structure and
     /// make none; kernels under other names make one only where their launch is no pair. Captured
-    /// calls make none where the other side launches the same graph and has no capture of it.
+    /// calls make none where the other side launches the same graph and has no capture of it. They are
+    /// found when they are asked for first, and kept.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff};
@@ -34,14 +35,13 @@ impl TraceDiff {
     /// assert_eq!((differences.len(), inserted), (1, Some("aten::clamp")));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
-    pub fn differences(&self) -> Vec<Difference> {
-        let mut differences = Vec::new();
-        for (id, node) in self.merged().nodes() {
-            if self.is_difference(node) && !self.is_inside_difference(id) {
-                differences.push(self.difference(id, node));
-            }
-        }
-        differences
+    pub fn differences(&self) -> &[Difference] {
+        self.differences.get_or_init(|| {
+            let nodes = self.merged().nodes();
+            let parts =
+                |&(id, node): &_| self.is_difference(node) && !self.is_inside_difference(id);
+            nodes.filter(parts).map(|(id, node)| self.difference(id, node)).collect()
+        })
     }
 
     fn is_difference(&self, node: MergedNode) -> bool {

@@ -38,7 +38,7 @@ pub struct PairEvidence {
     pub same_shape: bool,
     /// Names, arguments and GPU events that both have at and below them.
     pub shared: u32,
-    /// The same of the richer one of the two: `shared / of` is the likeness.
+    /// How many of them the call with more of them has: `shared / of` is the likeness.
     pub of: u32,
     /// How many siblings lie between the two, by position below their parents.
     pub distance: u32,

@@ -35,7 +35,7 @@ pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
 pub(crate) use regions::is_fused;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;
@@ -93,6 +93,7 @@ pub struct TraceDiff {
     regions: regions::Regions,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
+    differences: OnceLock<Vec<Difference>>,
     notes: Notes,
     options: DiffOptions,
 }
@@ -160,6 +161,7 @@ impl TraceDiff {
             regions,
             merged,
             plain_names: PerSide::default(),
+            differences: OnceLock::new(),
             notes,
             options,
         }

@@ -71,7 +71,7 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For ids of the baseline, the id of the candidate that was found to stand for the same.
+/// For each id of the baseline that was compared, the id of the candidate with an equal text.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

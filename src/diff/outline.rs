@@ -198,7 +198,8 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // What a hidden call holds stands behind it: the next call is its first child.
+        // Going on with the next call in preorder steps into a hidden call, so that its children take
+        // its place among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -244,7 +245,7 @@ impl<'a> Outline<'a> {
             let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
             let mut exact = mix(own, strides(call));
             let mut shape = mix(u64::from(self.place(call).0), u64::from(self.arguments[at]));
-            // A hidden call is looked through from above, and only once.
+            // The children of a hidden call count for the call above it, so not for itself as well.
             let children = if self.is_hidden(call) { 0 } else { self.end(call) };
             for child in self.siblings(call + 1, children) {
                 if !self.is_query(child) {

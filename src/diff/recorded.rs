@@ -33,7 +33,7 @@ enum Optional {
 impl Optional {
     const ALL: [Optional; 3] = [Optional::Frame, Optional::Module, Optional::Captured];
 
-    /// What a call is of these; a captured frame is both.
+    /// Which of these kinds a call is of: of none, one, or two (a captured frame).
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
         let kind = match tree.kind(call) {

@@ -67,3 +67,145 @@ fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
     }
     picked
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::captured::CapturedCall;
+    use super::super::category::Category;
+    use super::super::columns::{Grid, Message, Sequence};
+    use super::super::ids::{ThreadId, Uid};
+    use super::super::texts::TextId;
+    use super::super::time::Nanos;
+    use super::*;
+    use std::fmt::Debug;
+
+    const CATEGORIES: [Category; 4] =
+        [Category::CpuOp, Category::Runtime, Category::Kernel, Category::Memset];
+
+    /// A column that every event fills, with what `value` makes of the event's number.
+    fn filled<T>(value: impl Fn(u32) -> T) -> Sparse<T> {
+        let mut column = Sparse::default();
+        (0..4).for_each(|event| column.push(EventId(event), value(event)));
+        column
+    }
+
+    /// Four events, each with another value in every column.
+    fn full() -> Trace {
+        let text = |event: u32| TextId(100 + event);
+        Trace {
+            uids: (0..4).map(|event| Uid(10 + event)).collect(),
+            categories: CATEGORIES.to_vec(),
+            names: (0..4).map(text).collect(),
+            event_threads: (0..4).map(ThreadId).collect(),
+            starts: (0..4).map(|event| Nanos(1_000 + event)).collect(),
+            durations: (0..4).map(|event| Nanos(2_000 + event)).collect(),
+            event_arguments: (0..4).collect(),
+            correlations: filled(i64::from),
+            external_ids: filled(|event| 10 + i64::from(event)),
+            sequences: filled(|event| Sequence { number: i64::from(event), forward_thread: 1 }),
+            streams: filled(|event| event),
+            gpu_bytes: filled(u64::from),
+            graph_nodes: filled(|event| 20 + u64::from(event)),
+            graphs: filled(|event| 30 + u64::from(event)),
+            launched_kernels: filled(text),
+            grids: filled(|event| Grid { grid: text(event), block: text(event) }),
+            captured: filled(|event| CapturedCall {
+                launch: Uid(event),
+                uid: Uid(event),
+                source: 0,
+                position: event,
+                depth: 0,
+            }),
+            captured_launches: filled(Uid),
+            collectives: filled(text),
+            process_groups: filled(text),
+            collective_sequences: filled(i64::from),
+            messages: filled(|event| Message {
+                sent: u64::from(event),
+                received: 0,
+                ranks: 2,
+                dtype: TextId::EMPTY,
+            }),
+            call_stacks: filled(text),
+            recorded_durations: filled(|event| Nanos(i64::from(event))),
+            ..Trace::default()
+        }
+    }
+
+    fn assert_cut<T: Debug>(name: &str, whole: &Sparse<T>, cut: &Sparse<T>) {
+        let values = |column: &Sparse<T>, events: [u32; 2]| {
+            events.map(|event| format!("{:?}", column.get(EventId(event))))
+        };
+        assert!(whole.len() == 4 && cut.len() == 2, "{name}");
+        assert_eq!(values(cut, [0, 1]), values(whole, [1, 3]), "{name}");
+    }
+
+    #[test]
+    fn every_column_is_cut_to_the_events_that_are_kept() {
+        let whole = full();
+        // Without `..`: a new column does not compile before it stands here.
+        let Trace {
+            source: _,
+            uids,
+            categories,
+            names,
+            event_threads,
+            starts,
+            durations,
+            event_arguments,
+            correlations,
+            external_ids,
+            sequences,
+            streams,
+            all_streams: _,
+            gpu_bytes,
+            graph_nodes,
+            graphs,
+            launched_kernels,
+            grids,
+            captured,
+            capture_sources: _,
+            captured_launches,
+            collectives,
+            process_groups,
+            collective_sequences,
+            messages,
+            call_stacks,
+            recorded_durations,
+            flows: _,
+            texts: _,
+            arguments: _,
+            threads: _,
+            header: _,
+            notes: _,
+            total_events: _,
+            left_out: _,
+            unpacked_bytes: _,
+            content_hash: _,
+        } = whole.select(|event| event.0 % 2 == 1);
+        assert_eq!(uids, [Uid(11), Uid(13)]);
+        assert_eq!(categories, [Category::Runtime, Category::Memset]);
+        assert_eq!(names, [TextId(101), TextId(103)]);
+        assert_eq!(event_threads, [ThreadId(1), ThreadId(3)]);
+        assert_eq!(starts, [Nanos(1_001), Nanos(1_003)]);
+        assert_eq!(durations, [Nanos(2_001), Nanos(2_003)]);
+        assert_eq!(event_arguments, [1, 3]);
+        assert_cut("correlations", &whole.correlations, &correlations);
+        assert_cut("external_ids", &whole.external_ids, &external_ids);
+        assert_cut("sequences", &whole.sequences, &sequences);
+        assert_cut("streams", &whole.streams, &streams);
+        assert_cut("gpu_bytes", &whole.gpu_bytes, &gpu_bytes);
+        assert_cut("graph_nodes", &whole.graph_nodes, &graph_nodes);
+        assert_cut("graphs", &whole.graphs, &graphs);
+        assert_cut("launched_kernels", &whole.launched_kernels, &launched_kernels);
+        assert_cut("grids", &whole.grids, &grids);
+        assert_cut("captured", &whole.captured, &captured);
+        assert_cut("captured_launches", &whole.captured_launches, &captured_launches);
+        assert_cut("collectives", &whole.collectives, &collectives);
+        assert_cut("process_groups", &whole.process_groups, &process_groups);
+        assert_cut("collective_sequences", &whole.collective_sequences, &collective_sequences);
+        assert_cut("messages", &whole.messages, &messages);
+        assert_cut("call_stacks", &whole.call_stacks, &call_stacks);
+        assert_cut("recorded_durations", &whole.recorded_durations, &recorded_durations);
+    }
+}

@@ -32,4 +32,10 @@ mod tests {
         assert_eq!(busy_time(spans.into_iter().rev().collect()), Nanos(25));
         assert_eq!(busy_time(Vec::new()), Nanos::ZERO);
     }
+
+    #[test]
+    fn the_end_of_a_contained_span_is_not_where_the_next_one_begins_to_count() {
+        let spans = [(0, 20), (5, 8), (12, 25)].map(|(a, b)| (Nanos(a), Nanos(b)));
+        assert_eq!(newly_busy(&spans), [20, 0, 5].map(Nanos));
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
     let all: f64 = causes.iter().map(size).sum();
     for (reason, share, name) in MERGED {
-        // Busy time of the host has arguments; only idle time is merged.
+        // Causes with kernels are busy time, which is told op by op; only idle time is merged.
         let is_small = |cause: &Cause| {
             cause.reason == reason
                 && size(cause) < share * all

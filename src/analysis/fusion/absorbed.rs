@@ -51,7 +51,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // By shapes first: they tell of all that stands around a pair.
+    // By shapes first, then by names: shapes explain all neighbours of a pair at once, a name only
+    // those that it mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -128,7 +129,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.op == own.op;
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // What stands before a pair first: behind it another pair of the same ops may begin.
+    // Splits with most of the calls before the pair come first: those behind it may belong to the
+    // next pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());

@@ -44,7 +44,8 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Below a bare thread all sorts of work meet: a mere count says nothing there.
+        // Directly below a thread unrelated work stands side by side, so that another number of
+        // kernels there says nothing.
         if change != KernelChange::Count || !is_thread(analysis, node) {
             instances.push(Instance { node, path, ops, kernels, change, enough });
         }

@@ -25,7 +25,7 @@ impl Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
         let mut variation = Variation { points: differences.len(), ..Variation::default() };
-        for difference in &differences {
+        for difference in differences {
             let node = diff.merged().node(difference.node);
             variation.absent.extend(node.call(Side::Baseline));
             if let Some(call) = node.call(Side::Candidate) {
@@ -72,7 +72,7 @@ impl Analysis {
         let all = self.diff().differences();
         let count = all.len();
         let settled: Vec<Difference> =
-            all.into_iter().filter(|difference| !self.varies_among_runs(difference)).collect();
+            all.iter().filter(|point| !self.varies_among_runs(point)).copied().collect();
         let varying = count - settled.len();
         (settled, varying)
     }

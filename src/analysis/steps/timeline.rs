@@ -118,6 +118,26 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_contained_event_is_not_where_the_next_one_begins_to_count() {
+        let events =
+            vec![event(0, 20, 0, Compute), event(5, 8, 1, Compute), event(12, 25, 1, Compute)];
+        let shares = divide(Nanos(0), Nanos(25), events, 2);
+        assert_eq!((shares[0].busy, shares[1].busy), (Nanos(20), Nanos(5)));
+        assert_eq!((shares[0].idle, shares[1].idle), (Nanos(0), Nanos(0)));
+    }
+
+    #[test]
+    fn contained_communication_is_exposed_once() {
+        let events = vec![
+            event(0, 20, 0, Communication),
+            event(5, 8, 1, Communication),
+            event(12, 25, 1, Communication),
+        ];
+        let shares = divide(Nanos(0), Nanos(25), events, 2);
+        assert_eq!((shares[0].exposed, shares[1].exposed), (Nanos(20), Nanos(5)));
+    }
+
+    #[test]
     fn communication_is_exposed_where_nothing_computes() {
         let events = vec![
             event(0, 30, 0, Communication),

@@ -84,7 +84,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(op, Part::Window, time),
-                // Two clocks that disagree by less than the timer's noise end an op early.
+                // Two clocks tell where the op ends and where the gap does: by the noise of the timer the
+                // gap may reach beyond the op.
                 None => ledger.idle(idle(IdleKind::Host, gap, Some(call), time)),
             }
         });

@@ -163,7 +163,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // A GPU clock that runs ahead leaves nothing for the latency.
+        // The clock of the GPU may be ahead of the host's, so that an event starts before its launch: then
+        // there is no latency to account for.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {

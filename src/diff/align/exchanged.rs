@@ -75,7 +75,8 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
-            // What is equal below tells more than a number, which follows from the order of calls.
+            // Equal subtrees are the better evidence: a number in a name only tells the order in which
+            // calls were made.
             let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
             let is_renumbered =
                 !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);

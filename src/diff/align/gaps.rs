@@ -64,11 +64,13 @@ impl<'b> Gap<'_, 'b> {
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
-            // The launches in ops of the other side are others: these were put in their place.
+            // A compiled call launches kernels of its own in place of those that the ops of the other
+            // side launch, so launches on both sides are no evidence that it wraps these ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // Small change: neither most of what the call holds nor most of what the other side wants.
+        // To open the call must give half of what it holds, or half of what the other side looks for:
+        // less is found in unrelated calls by chance.
         if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
             return None;
         }
@@ -160,7 +162,8 @@ impl<'b> Gap<'_, 'b> {
             let inner = self.bags.below(side, call);
             key.is_some_and(|key| self.bags.holds(inner, key))
         };
-        // A wrapper that is named after what it wraps is no variant of it.
+        // Where one call holds the other below itself, it is a wrapper that is named after what it
+        // wraps, and no variant of it.
         let wraps =
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
         let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
@@ -207,7 +210,7 @@ impl<'b> Gap<'_, 'b> {
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        // What a compiler made stands for several ops and is none of them under another name.
+        // A compiled call does the work of several ops, so it is not one of them renamed.
         let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
         let unlike = x.kind(a) != y.kind(b) || !x.is_op_or_frame(a);
         if unlike || generated || self.is_out_of_proportion(a, b) {

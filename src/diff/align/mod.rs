@@ -4,7 +4,7 @@
 //! `runs`, `slide`); unlike calls that stand opposite each other may have changed places
 //! (`exchanged`); what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
 //! paired (`gaps`); what is still left over below one pair may have moved (`moves`). Identical
-//! subtrees are paired in one step. Pairs wait in a queue, so that nothing recurses over the depth
+//! subtrees are paired in one step. Pairs wait on a stack, so that nothing recurses over the depth
 //! of a trace.
 
 mod compare;
@@ -69,7 +69,7 @@ pub(super) fn align(
             cut_blocks: 0,
             cut_threads: threads.cut,
         },
-        queue: Vec::new(),
+        pending: Vec::new(),
         scope: PerSide::from_fn(|_| 0..0),
         siblings: 0,
         row: Vec::new(),
@@ -89,8 +89,8 @@ struct Aligner<'a> {
     bags: Bags<'a>,
     words: Words,
     pairing: Pairing,
-    /// Pairs whose children are still to be aligned.
-    queue: Vec<(u32, u32)>,
+    /// The stack of pairs whose children are still to be aligned: the last one is next.
+    pending: Vec<(u32, u32)>,
     /// The calls among which the lists stand that are being aligned.
     scope: PerSide<Range<u32>>,
     /// How many calls the longer one of these lists has.
@@ -122,7 +122,7 @@ impl<'a> Aligner<'a> {
     fn pair(&mut self, a: u32, b: u32, relation: Relation) {
         self.link(a, b, relation);
         if self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b) {
-            self.queue.push((a, b));
+            self.pending.push((a, b));
         }
     }
 
@@ -133,9 +133,9 @@ impl<'a> Aligner<'a> {
         self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
     }
 
-    /// Works off the queue.
+    /// Aligns the children of all pending pairs, and of those that become partners on the way.
     fn descend(&mut self) {
-        while let Some((a, b)) = self.queue.pop() {
+        while let Some((a, b)) = self.pending.pop() {
             if !self.pair_identical(a, b) {
                 // What moved late may hold calls that found their partners before.
                 let lists = self.free_of(&self.children(a, b));

@@ -118,7 +118,8 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // No row of siblings is being aligned: only what is near is near.
+            // These calls are no siblings of one row, so there are no positions in a row by which two of
+            // them could count as near: the distance in preorder alone decides.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -331,7 +332,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // The nearest calls may all be taken, so what is left looks again.
+        // A call looks at its nearest candidates only, and others may take all of these: what is left
+        // over looks again among those that are still free.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;

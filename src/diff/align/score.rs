@@ -158,10 +158,11 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
                 let wrapped = self.wrapped(i, j);
-                // Nothing in common is still better than a hole on both sides.
+                // At least 1: two calls opposite each other that have nothing in common are still a better
+                // guess than two calls without partner.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // A launch whose op is gone stands where the op was.
+            // Where one side has no op around its launch, the launch stands in the place of the op.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
@@ -351,7 +352,7 @@ pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u3
             let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
             mine.each_child(call).any(|below| equal(below as usize))
         };
-        // Down the calls of the same name, the first one of each level.
+        // From the outer call down: at each level the first child of the same name.
         let next =
             |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
         mine.weight(outer) > theirs.weight(inner)

@@ -329,6 +329,23 @@ mod tests {
     }
 
     #[test]
+    fn of_paths_that_are_worth_as_much_the_one_with_the_later_pairs_is_taken() {
+        let path = |a: &str, b: &str| {
+            let (a, b) = (a.as_bytes(), b.as_bytes());
+            best_path(&vec![(0, b.len()); a.len() + 1], |i, j| i64::from(a[i] == b[j])).pairs
+        };
+        assert_eq!(path("a", "aa"), [(0, 1)]);
+        assert_eq!(path("aa", "a"), [(1, 0)]);
+        assert_eq!(path("xk", "kx"), [(1, 0)]);
+    }
+
+    #[test]
+    fn what_is_left_over_slides_into_one_piece() {
+        // By the path alone the second x is taken, and the x of the other side parts y z from u.
+        assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
     fn a_changed_sibling_fills_its_own_hole_in_a_long_row() {
         let (a, mut b) = ("a".repeat(3000), "a".repeat(3000));
         b.replace_range(1500..1501, "A");

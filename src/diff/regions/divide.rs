@@ -106,7 +106,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // Names count before lengths.
+    // One more op that a name explains outweighs any sum of deviations from the expected lengths.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

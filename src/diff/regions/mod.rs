@@ -208,7 +208,8 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // What is in a region that faces nothing keeps its partner.
+        // Pairs inside of a region were taken apart above; where the region turned out to replace nothing,
+        // they are restored.
         for (one, other, relation) in inner {
             let is_free = self.partner(side, one).is_none()
                 && self.partner(side.other(), other).is_none()
@@ -235,7 +236,8 @@ impl<'a> Finder<'a> {
         if less == 0 || more > RATIO * less + FEW {
             return;
         }
-        // As much work, and none of it generated: a region that only lost its name, with what is in it.
+        // About as much work on both sides and no generated kernel: the region only wraps the same ops, so
+        // nothing was replaced.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;

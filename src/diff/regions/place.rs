@@ -88,7 +88,7 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A pair parts what stands before it from what stands behind.
+                // A mark: calls that do no work are taken in only up to the next paired one.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }

@@ -86,7 +86,7 @@ impl Digester {
         }
         let place = (self.steps, self.runs.len());
         let (totals, ()) = rayon::join(
-            || StepTotals::of(&program, run.measure, &categories),
+            || StepTotals::of(&run, &categories),
             || Growth::of(&mut self.nodes, &run, &categories, place).grow(),
         );
         self.totals.add_run(&totals, self.steps);

@@ -1,11 +1,12 @@
 //! One run → what each of its steps comes to as a whole; several runs → medians and ranges.
 
-use super::node::Range;
+use super::node::{NodeKind, Range};
+use super::run::Run;
 use crate::analysis::robust::median;
 use crate::analysis::{CategoryId, TraceCategories, group_figures};
-use crate::program::{Measure, Phase, Program, is_synchronisation};
-use crate::trace::{ByName, Category, Nanos};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::program::{Measure, Phase};
+use crate::trace::{Category, Nanos};
+use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -45,16 +46,12 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    pub(super) fn of(
-        program: &Program,
-        measure: Measure,
-        categories: &TraceCategories<'_>,
-    ) -> StepTotals {
-        let steps = program.steps().len().max(1);
+    pub(super) fn of(run: &Run<'_>, categories: &TraceCategories<'_>) -> StepTotals {
+        let steps = run.program.steps().len().max(1);
         let mut totals = StepTotals { steps, ..StepTotals::default() };
-        totals.add_counts(program);
-        totals.add_figures(program, measure);
-        totals.add_groups(program, measure, categories);
+        totals.add_counts(run);
+        totals.add_figures(run);
+        totals.add_groups(run, categories);
         totals
     }
 
@@ -64,35 +61,32 @@ impl StepTotals {
             time.as_micros();
     }
 
-    fn add_counts(&mut self, program: &Program) {
-        let tree: &CallTree = program.tree();
+    fn add_counts(&mut self, run: &Run<'_>) {
+        let tree = run.tree;
         self.counts = std::array::from_fn(|_| vec![0; self.steps]);
-        let mut waits = ByName::new(tree.trace());
         for call in tree.calls() {
-            let Some(step) = step_of(program, call) else { continue };
+            let Some(step) = run.step(call) else { continue };
             let mut add = |count: Count, more: u64| self.counts[count as usize][step] += more;
             match tree.kind(call) {
                 CallKind::Runtime => {
-                    let event = tree.event(call).expect("a runtime call is an event");
-                    let name = tree.trace().name_id(event);
+                    let kind = run.kind(call);
                     add(Count::Launches, tree.is_gpu_path(call).into());
-                    add(Count::GraphLaunches, tree.is_graph_launch(call).into());
-                    let waiting = || is_synchronisation(tree.trace().text(name));
-                    add(Count::Waits, waits.get(name, waiting).into());
+                    add(Count::GraphLaunches, (kind == Some(NodeKind::GraphLaunch)).into());
+                    add(Count::Waits, (kind == Some(NodeKind::Wait)).into());
                 }
-                CallKind::Gpu => count_gpu_event(program, call, add),
+                CallKind::Gpu => count_gpu_event(run, call, add),
                 CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => {}
             }
         }
     }
 
     /// The wall of each step, and what its GPU did.
-    fn add_figures(&mut self, program: &Program, measure: Measure) {
-        let (tree, steps) = (program.tree(), program.steps());
-        let calls = || measure.calls(tree);
+    fn add_figures(&mut self, run: &Run<'_>) {
+        let (steps, measure) = (run.program.steps(), run.measure);
         let count = self.steps;
-        let group = |call: CallId| step_of(program, call).unwrap_or(count);
-        let figures = group_figures((program, measure), steps, calls(), count + 1, group);
+        let group = |call: CallId| run.step(call).unwrap_or(count);
+        let calls = measure.calls(run.tree);
+        let figures = group_figures((run.program, measure), steps, calls, count + 1, group);
         for (step, figures) in figures.iter().take(count).enumerate() {
             let wall = match steps.spans().get(step) {
                 Some(span) => span.end - span.start,
@@ -110,22 +104,17 @@ impl StepTotals {
         }
     }
 
-    fn add_groups(
-        &mut self,
-        program: &Program,
-        measure: Measure,
-        categories: &TraceCategories<'_>,
-    ) {
-        let tree: &CallTree = program.tree();
+    fn add_groups(&mut self, run: &Run<'_>, categories: &TraceCategories<'_>) {
+        let (tree, measure) = (run.tree, run.measure);
         let zeros = || vec![Nanos::ZERO; self.steps];
         let mut by_category: FxHashMap<CategoryId, Vec<Nanos>> = FxHashMap::default();
         let mut by_phase: BTreeMap<Phase, Vec<Nanos>> = BTreeMap::new();
         for call in measure.calls(tree) {
-            let Some(step) = step_of(program, call) else { continue };
+            let Some(step) = run.step(call) else { continue };
             let time = measure.time(tree, call);
             let category = categories.category(tree, call).id;
             by_category.entry(category).or_insert_with(zeros)[step] += time;
-            let phase = program.phases().phase(call);
+            let phase = run.program.phases().phase(call);
             by_phase.entry(phase).or_insert_with(zeros)[step] += time;
         }
         by_phase.remove(&Phase::Unknown);
@@ -142,18 +131,9 @@ impl StepTotals {
     }
 }
 
-/// The step that a call counts to, as in the nodes of a digest.
-fn step_of(program: &Program, call: CallId) -> Option<usize> {
-    let (tree, steps) = (program.tree(), program.steps());
-    match steps.is_empty() {
-        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
-        false => steps.step(call).map(|step| step.index()),
-    }
-}
-
 /// What a GPU event adds to the counts of its step.
-fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u64)) {
-    let tree: &CallTree = program.tree();
+fn count_gpu_event(run: &Run<'_>, call: CallId, mut add: impl FnMut(Count, u64)) {
+    let tree = run.tree;
     let event = tree.event(call).expect("a GPU event");
     if tree.trace().category(event) == Category::Memcpy {
         add(Count::Copies, 1);
@@ -163,7 +143,7 @@ fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u
     let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
     add(Count::Kernels, 1);
     add(Count::GraphKernels, in_graph.into());
-    add(Count::Collectives, program.communication().is(tree, call).into());
+    add(Count::Collectives, run.program.communication().is(tree, call).into());
 }
 
 /// What all runs of a side come to.

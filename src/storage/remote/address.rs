@@ -12,9 +12,8 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path as Key;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, CredentialProvider, ObjectStore, RetryConfig};
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -160,9 +159,7 @@ fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
         |builder: AmazonS3Builder| builder.build().map_err(failure::setup(path, Service::S3));
     if !is_public {
         let credentials = made(builder.clone())?.credentials().clone();
-        let asked = credentials.clone();
-        checked(path, Service::S3, async move { asked.get_credential().await.map(drop) })?;
-        builder = builder.with_credentials(credentials);
+        builder = builder.with_credentials(checked(path, Service::S3, credentials)?);
     }
     Ok(Arc::new(made(builder.with_retry(patient()))?))
 }
@@ -178,9 +175,7 @@ fn google(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     };
     if !is_public {
         let credentials = made(builder.clone())?.credentials().clone();
-        let asked = credentials.clone();
-        checked(path, Service::Google, async move { asked.get_credential().await.map(drop) })?;
-        builder = builder.with_credentials(credentials);
+        builder = builder.with_credentials(checked(path, Service::Google, credentials)?);
     }
     Ok(Arc::new(made(builder.with_retry(patient()))?))
 }
@@ -194,9 +189,7 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     };
     if !is_public {
         let credentials = made(builder.clone())?.credentials().clone();
-        let asked = credentials.clone();
-        checked(path, Service::Azure, async move { asked.get_credential().await.map(drop) })?;
-        builder = builder.with_credentials(credentials);
+        builder = builder.with_credentials(checked(path, Service::Azure, credentials)?);
     }
     Ok(Arc::new(made(builder.with_retry(patient()))?))
 }
@@ -212,18 +205,21 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 
-/// Asks for credentials, which tells whether there are any.
-fn checked(
+/// Gives the credentials back after it asked for them once, which tells whether there are any.
+fn checked<C: Send + Sync + 'static>(
     path: &Path,
     service: Service,
-    asked: impl Future<Output = object_store::Result<()>> + Send + 'static,
-) -> Result<()> {
-    let told = waiting::done(asked).map_err(failure::waiting(path, "find credentials"))?;
+    credentials: Arc<dyn CredentialProvider<Credential = C>>,
+) -> Result<Arc<dyn CredentialProvider<Credential = C>>> {
+    let asked = credentials.clone();
+    let told = waiting::done(async move { asked.get_credential().await.map(drop) })
+        .map_err(failure::waiting(path, "find credentials"))?;
     told.map_err(|error| {
         let why = failure::reason(&error);
         let error = std::io::Error::new(std::io::ErrorKind::PermissionDenied, why);
         Error::io(path, "find credentials", error).remedy(service.credentials())
-    })
+    })?;
+    Ok(credentials)
 }
 
 #[cfg(test)]

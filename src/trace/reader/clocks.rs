@@ -120,3 +120,30 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trace::{EventId, Nanos, ReadOptions, Trace};
+
+    /// A kernel of this many ms, and one of 1 ms that starts 1 ms behind it on the same stream.
+    fn dropped(name: &str, milliseconds: f64) -> bool {
+        let kernel = |name: &str, start: f64, duration: f64| {
+            format!(
+                r#"{{"ph": "X", "cat": "kernel", "name": "{name}", "pid": 0, "tid": 7, "ts": {start},
+                "dur": {duration}, "args": {{"stream": 7}}}}"#
+            )
+        };
+        let (first, next) = (kernel(name, 5e6, milliseconds * 1e3), kernel("next", 5.001e6, 1e3));
+        let text = format!(r#"{{"traceEvents": [{first}, {next}]}}"#);
+        let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
+        trace.expect("a trace").duration(EventId(0)) == Nanos::ZERO
+    }
+
+    #[test]
+    fn a_hundred_times_the_time_to_the_end_of_the_next_kernel_is_overlong() {
+        // The next kernel ends 2 ms behind the start of the first.
+        assert!(dropped("gemm", 201.0));
+        assert!(!dropped("gemm", 199.0));
+        assert!(!dropped("ncclDevKernel_AllReduce", 201.0));
+    }
+}

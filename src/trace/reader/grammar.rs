@@ -1,7 +1,7 @@
 //! Tokens, one after the other → whether they follow each other as JSON wants.
 //!
-//! The walker over the events is lenient: it reads on wherever it can tell what was meant. This is
-//! the other voice, which says whether there was anything to be lenient about.
+//! The walker over the events is lenient: it reads on wherever it can tell what was meant. This check is
+//! strict: it tells whether the text was JSON, so that what was repaired can be counted.
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

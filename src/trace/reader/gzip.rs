@@ -83,7 +83,7 @@ impl<'a> Gzip<'a> {
     /// Inflates once; 0 where that only used up input or ended the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
-        // What was used up already may still give text.
+        // Inflate without input, too: the decoder may still hold text of what it took before.
         let is_last = input.is_empty();
         let (used, made) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, out, FlushDecompress::None);

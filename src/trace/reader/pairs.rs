@@ -67,4 +67,15 @@ mod tests {
         assert_eq!(events.unfinished().collect::<Vec<_>>(), [EventId(10)]);
         assert_eq!(events.end(ThreadId(9), TextId(1)), None);
     }
+
+    #[test]
+    fn of_two_begins_of_one_name_the_inner_one_ends_first() {
+        let mut events = OpenEvents::default();
+        let (thread, name) = (ThreadId(0), TextId(3));
+        for event in [10, 11] {
+            events.begin(thread, Open { name, event: Some(EventId(event)) });
+        }
+        let mut ended = || events.end(thread, name).and_then(|open| open.event);
+        assert_eq!((ended(), ended()), (Some(EventId(11)), Some(EventId(10))));
+    }
 }

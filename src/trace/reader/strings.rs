@@ -29,6 +29,10 @@ pub(super) struct Strings {
 
 /// Texts that stood for themselves lately, each at the place that its raw bytes tell. Long texts
 /// repeat: to compare them costs a tenth of looking them up.
+///
+/// Without this, and with `==` instead of `known::scan::is_same`, `tracetree info` executes 3.4 % more
+/// instructions on a TimeSformer trace (H100), 2.1 % on an eager training (A100), 4.5 % on a ResNet of 2021
+/// (callgrind, one thread).
 #[derive(Debug)]
 struct Recent([TextId; RECENT]);
 

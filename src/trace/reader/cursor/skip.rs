@@ -30,7 +30,8 @@ impl Cursor<'_> {
                 self.at += step + 1;
                 return Ok(position as usize + 1);
             }
-            // What ends a value may not stand beside what starts one.
+            // Kept shifted, so that a token that ends a value meets the bit of one that starts a value: two
+            // values need a comma or colon between them.
             before = role << 1;
         }
         Err(Stop::Incomplete)

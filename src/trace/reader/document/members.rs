@@ -131,7 +131,7 @@ impl Document {
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
         if faults.is_broken && repair::holds_event(text) {
-            // What is damaged has swallowed the events.
+            // The damage is a string or list that is not closed: it goes on into the events.
             return Err(Stop::Broken);
         }
         faults.is_broken &= bare_words == 0;
@@ -164,7 +164,7 @@ impl Document {
             && !self.skipped_is_sound
             && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
         {
-            // What is damaged has swallowed the events.
+            // The damage is a string or list that is not closed: it goes on into the events.
             return Err(Stop::Broken);
         }
         let depth = match token {

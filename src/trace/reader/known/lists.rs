@@ -75,3 +75,23 @@ fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let hash = words.iter().fold(key, mix);
     Some((hash >> 32) as usize % BUCKETS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_met_again_only_to_its_last_byte() {
+        let mut lists = Lists::default();
+        let met = b"[[1024, 768], [768, 768], []], and more";
+        let length = met.len() - ", and more".len();
+        lists.remember(7, met, length);
+        assert_eq!(lists.length(7, met), Some(length));
+        assert_eq!(
+            lists.length(7, b"[[1024, 768], [768, 768], []], of another event"),
+            Some(length)
+        );
+        assert_eq!(lists.length(7, b"[[1024, 768], [768, 768], [], [8]]"), None);
+        assert_eq!(lists.length(8, met), None);
+    }
+}

@@ -182,7 +182,7 @@ impl Reading<'_> {
         let offset = self.block.base();
         let mut events = 0;
         loop {
-            // The last bytes are kept: a key may go on in what is read next.
+            // The last bytes are kept: they may be the beginning of a key that ends in the next block.
             let used = self.block.content().len().saturating_sub(KEPT);
             events += repair::phases(self.block.content(), used);
             self.block.consume(used);
