@@ -5,7 +5,7 @@ use crate::analysis::robust::median;
 use crate::analysis::{CategoryId, TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
 use crate::trace::{ByName, Category, Nanos};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -45,17 +45,33 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    pub(super) fn of(
+    /// The counts of each step, its wall, and what its GPU did.
+    pub(super) fn of_wholes(program: &Program, measure: Measure) -> StepTotals {
+        let mut totals = StepTotals::none(program);
+        totals.add_counts(program);
+        totals.add_figures(program, measure);
+        totals
+    }
+
+    /// The times of each kind of work and phase.
+    pub(super) fn of_groups(
         program: &Program,
         measure: Measure,
         categories: &TraceCategories<'_>,
     ) -> StepTotals {
-        let steps = program.steps().len().max(1);
-        let mut totals = StepTotals { steps, ..StepTotals::default() };
-        totals.add_counts(program);
-        totals.add_figures(program, measure);
+        let mut totals = StepTotals::none(program);
         totals.add_groups(program, measure, categories);
         totals
+    }
+
+    fn none(program: &Program) -> StepTotals {
+        StepTotals { steps: program.steps().len().max(1), ..StepTotals::default() }
+    }
+
+    /// Takes the counts, and all times, of others of the same run.
+    pub(super) fn join(&mut self, wholes: StepTotals) {
+        self.counts = wholes.counts;
+        self.times.extend(wholes.times);
     }
 
     fn time(&mut self, measure: &str, step: usize, time: Nanos) {
@@ -67,16 +83,20 @@ impl StepTotals {
     fn add_counts(&mut self, program: &Program) {
         let tree: &CallTree = program.tree();
         self.counts = std::array::from_fn(|_| vec![0; self.steps]);
-        let mut waits = ByName::new(tree.trace());
+        let (mut waits, mut graphs) = (ByName::new(tree.trace()), ByName::new(tree.trace()));
         for call in tree.calls() {
             let Some(step) = step_of(program, call) else { continue };
             let mut add = |count: Count, more: u64| self.counts[count as usize][step] += more;
             match tree.kind(call) {
+                CallKind::Runtime if tree.is_captured(call) => {}
                 CallKind::Runtime => {
                     let event = tree.event(call).expect("a runtime call is an event");
                     let name = tree.trace().name_id(event);
-                    add(Count::Launches, tree.is_gpu_path(call).into());
-                    add(Count::GraphLaunches, tree.is_graph_launch(call).into());
+                    let is_launch = tree.is_gpu_path(call);
+                    add(Count::Launches, is_launch.into());
+                    let launches_graph = || names_graph_launch(tree.trace().text(name));
+                    let is_graph = is_launch && graphs.get(name, launches_graph);
+                    add(Count::GraphLaunches, is_graph.into());
                     let waiting = || is_synchronisation(tree.trace().text(name));
                     add(Count::Waits, waits.get(name, waiting).into());
                 }
@@ -160,7 +180,7 @@ fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u
         add(Count::CopyBytes, tree.trace().gpu_bytes().get(event).copied().unwrap_or(0));
         return;
     }
-    let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
+    let in_graph = tree.running_launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
     add(Count::Kernels, 1);
     add(Count::GraphKernels, in_graph.into());
     add(Count::Collectives, program.communication().is(tree, call).into());
