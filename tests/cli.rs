@@ -14,8 +14,8 @@ const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
 
 /// Recorded on a CPU: a small transformer, eager and compiled.
-const EAGER: &str = "examples/traces/tfm_eager.pt.trace.json.gz";
-const COMPILED: &str = "examples/traces/tfm_compiled.pt.trace.json.gz";
+const EAGER: &str = "examples/traces/h100/resnet_eager.pt.trace.json.gz";
+const TF32_OFF: &str = "examples/traces/h100/resnet_tf32_off.pt.trace.json.gz";
 
 /// A folder for one test, which goes with the value.
 struct Place(TempDir);
@@ -240,7 +240,7 @@ fn the_picture_in_the_readme_is_what_the_command_prints() {
     let (head, rest) = readme.split_once("```text\n").expect("a picture");
     let (picture, rest) = rest.split_once("```").expect("its end");
     let printed: String =
-        screen(EAGER, COMPILED, 100).lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        screen(EAGER, TF32_OFF, 100).lines().map(|line| format!("{}\n", line.trim_end())).collect();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let updated = format!("{head}```text\n{printed}```{rest}");
         return fs::write("README.md", updated).expect("a writable README");

@@ -1,4 +1,4 @@
-//! Recorded pairs of eager and compiled training on the CPU: each region faces exactly the calls that
+//! Recorded pairs of eager and compiled training: each region faces exactly the calls that
 //! it replaced, counted from the JSON of the eager trace.
 
 mod support;
@@ -127,6 +127,14 @@ fn a_compiled_transformer_faces_the_eager_one() {
 #[test]
 fn each_compiled_block_faces_its_own() {
     each_region_faces_a_module("tfm_eager", "tfm_compiled_blocks", "Block", 6);
+}
+
+#[test]
+fn on_a_gpu_compiled_models_face_the_eager_ones() {
+    for compiled in ["h100/resnet_compiled", "h100/resnet_reduce_overhead"] {
+        each_region_faces_a_module("h100/resnet_eager", compiled, "ResNet", 2);
+    }
+    each_region_faces_a_module("h100/tfm_flash", "h100/tfm_compiled", "Tfm", 2);
 }
 
 #[test]

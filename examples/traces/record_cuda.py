@@ -5,9 +5,9 @@
 
 | program | variants |
 |---|---|
-| `resnet`: training, float32 | `eager`, `eager_again`, `eager_third` (the same, run again), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark` |
+| `resnet`: training, float32 | `eager`, `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same, run again |
 | `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient`, `cudnn`: the backend of scaled dot product attention; `compiled` |
-| `decode`: inference of the same blocks, few tokens | `eager`, `compiled`; `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs, each with the trace of its capture as `decode_….capture.pt.trace.json.gz` |
+| `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs, each with the trace of its capture as `decode_….capture.pt.trace.json.gz` |
 
 A model is built and warmed up in the same way on both sides of a pair: what differs is the variant.
 """
@@ -30,10 +30,10 @@ DECODE_BATCHES = (4, 8)
 VARIANTS = {
     "resnet": [
         "eager", "eager_again", "eager_third", "channels_last", "compiled", "reduce_overhead",
-        "tf32_off", "benchmark",
+        "tf32_off", "tf32_off_again", "benchmark",
     ],
     "tfm": ["math", "flash", "efficient", "cudnn", "compiled"],
-    "decode": ["eager", "compiled", "graph", "graph_streams", "reduce_overhead"],
+    "decode": ["eager", "eager_streams", "compiled", "graph", "graph_streams", "reduce_overhead"],
 }
 
 BACKENDS = {
@@ -204,7 +204,7 @@ def train(model, batch, path):
 
 
 def record_resnet(variant, path):
-    torch.backends.cudnn.allow_tf32 = variant != "tf32_off"
+    torch.backends.cudnn.allow_tf32 = not variant.startswith("tf32_off")
     torch.backends.cudnn.benchmark = variant == "benchmark"
     model = ResNet().cuda()
     images = torch.randn(128, 3, 128, 128, device="cuda")
@@ -230,7 +230,7 @@ def record_tfm(variant, path):
 
 def record_decode(variant, path):
     capture_path = path.with_name(path.name.replace(".pt.trace", ".capture.pt.trace"))
-    block = Branched if variant == "graph_streams" else Block
+    block = Branched if variant.endswith("streams") else Block
     model = Tfm(block, layers=4).cuda().bfloat16().eval()
     tokens = {batch: torch.randint(4096, (batch, 16), device="cuda") for batch in DECODE_BATCHES}
 
@@ -260,7 +260,7 @@ def record_decode(variant, path):
             captured(capture, capture_path)
             step = step_of(lambda batch: graphs[batch].replay())
         else:
-            if variant != "eager":
+            if not variant.startswith("eager"):
                 mode = "reduce-overhead" if variant == "reduce_overhead" else None
                 # Dynamic shapes would compile the second batch size into the first's code.
                 model = torch.compile(model, mode=mode, dynamic=False)

@@ -8,7 +8,7 @@
 use super::Analysis;
 use super::robust::median;
 use crate::program::{
-    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Model, Obstacle, Steps,
+    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Model, Obstacle, Stack, StackKind, Steps,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Note, Notes, TextId};
@@ -106,15 +106,13 @@ impl Analysis {
 
     fn check_model(&self, notes: &mut Notes) {
         let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
-        let layers = PerSide::from_fn(|side| {
-            self.layers(side).stacks().iter().map(|stack| stack.layers.len()).collect()
-        });
+        let stacks = PerSide::from_fn(|side| self.layers(side).stacks());
         let hides_modules = |side: Side| {
             let replayed = graph_replay(self.tree(side)).0;
             classes[side].is_empty() || replayed + replayed > self.account().totals[side].time
         };
         let differing = match Side::BOTH.into_iter().any(hides_modules) {
-            true => differing_layers(&layers),
+            true => differing_layers(stacks),
             false => differing_classes(&classes),
         };
         notes.add(
@@ -304,12 +302,24 @@ fn differing_classes(classes: &PerSide<BTreeMap<&str, usize>>) -> Vec<String> {
 }
 
 /// Layers are compared where both sides have some: a graph replay calls no module, and an eager trace
-/// may be set against it.
-fn differing_layers(layers: &PerSide<Vec<usize>>) -> Vec<String> {
-    let both = !layers.baseline.is_empty() && !layers.candidate.is_empty();
-    match both && layers.baseline != layers.candidate {
-        true => vec![format!("layers ({:?} | {:?})", layers.baseline, layers.candidate)],
-        false => Vec::new(),
+/// may be set against it. A model has as many graphs as batch sizes, each with all of its layers.
+fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
+    let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
+    let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
+    let [one, two] = Side::BOTH.map(|side| {
+        let mut layers: Vec<usize> = stacks[side].iter().map(|stack| stack.layers.len()).collect();
+        if of_graphs {
+            layers.sort_unstable();
+            layers.dedup();
+        }
+        layers
+    });
+    match one.is_empty() || two.is_empty() || one == two {
+        true => Vec::new(),
+        false => {
+            let how = if of_graphs { ", as the kernels of graphs repeat" } else { "" };
+            vec![format!("layers ({one:?} | {two:?}{how})")]
+        }
     }
 }
 

@@ -165,8 +165,14 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A path below an install folder, or its last two parts where it is absolute and stands nowhere known.
+/// A file that Inductor wrote (`4i/c4ik75qotyqpqz….py`) is called after what is in it, and so differs with
+/// every change of the code.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
+    let file = path.rsplit('/').next().unwrap_or_default();
+    if file.strip_suffix(".py").is_some_and(is_hash) {
+        return "generated code".to_owned();
+    }
     for marker in ["/site-packages/", "/dist-packages/"] {
         if let Some((_, rest)) = path.rsplit_once(marker) {
             return rest.to_owned();
@@ -285,6 +291,10 @@ mod tests {
             "threading.py: _bootstrap"
         );
         assert_eq!(frame("C:\\work\\net\\model.py(7): forward"), "net/model.py: forward");
+        assert_eq!(
+            frame("4i/c4ik75qotyqpqzafnloucssczzlj45tnnkhpyzzn3gubuy7iqeq7.py(2301): call"),
+            "generated code: call"
+        );
         assert_eq!(
             frame("<built-in method conv2d of type object at 0x7f6e2a04c9a0>"),
             "<built-in method conv2d of type object>"

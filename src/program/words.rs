@@ -68,6 +68,13 @@ impl Words {
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
+    /// The words but for these, unless there are no others.
+    pub(crate) fn without(&self, words: &[&str]) -> Words {
+        let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
+        let kept: Vec<String> = kept.cloned().collect();
+        if kept.is_empty() { self.clone() } else { Words(kept) }
+    }
+
     /// The word at this position.
     pub(crate) fn at(&self, position: usize) -> Option<&str> {
         self.0.get(position).map(String::as_str)

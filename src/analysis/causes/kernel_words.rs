@@ -1,7 +1,9 @@
 //! The name of a kernel → what it tells about it: library, precision, tile, alignment, split-K.
 
 /// What stands in the names of the kernels of a library.
-const LIBRARIES: [(&str, &str); 14] = [
+const LIBRARIES: [(&str, &str); 16] = [
+    ("cudnn_generated_fort_native_sdpa", "cuDNN attention"),
+    ("fmha_cutlass", "CUTLASS attention"),
     ("flash", "flash attention"),
     ("cutlass", "CUTLASS"),
     ("nvjet", "cuBLAS"),
@@ -18,18 +20,23 @@ const LIBRARIES: [(&str, &str); 14] = [
     ("at::native", "ATen"),
 ];
 
-/// Types by what stands for them, the longer first.
-const PRECISIONS: [(&str, &str); 10] = [
+/// Types by what stands for them: what is part of another mark stands behind it.
+const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),
     ("BFloat16", "bf16"),
+    ("bfloat16", "bf16"),
     ("s16816", "16 bit"),
+    // cuDNN calls its attention on bfloat16 so, too.
+    ("wgmma_f16", "16 bit"),
     ("f16", "f16"),
     ("fp16", "f16"),
     ("c10::Half", "f16"),
+    ("cutlass::half_t", "f16"),
     ("fp8", "fp8"),
     ("i8", "int8"),
     ("float", "f32"),
+    ("f32", "f32"),
 ];
 
 /// What the name tells, in the order library, precision, tile, alignment, split-K.
@@ -103,5 +110,13 @@ mod tests {
         assert_eq!(words(name), "CUTLASS, bf16, tile 256x128, align 8");
         assert_eq!(words("Cijk_Alik_Bljk_BBS_BH_MT64x96x32_SN"), "Tensile, tile 64x96x32");
         assert_eq!(words("my_kernel"), "");
+        // As recorded on an H100.
+        let name =
+            "sm80_xmma_dgrad_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize128x128x8";
+        assert_eq!(words(name), "cuDNN/cuBLAS, f32");
+        let name = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, false, cutlass::bfloat16_t, Flash_kernel_traits<64, 128, 128, 4, cutlass::bfloat16_t> >, false>(pytorch_flash::Flash_fwd_params)";
+        assert_eq!(words(name), "flash attention, bf16");
+        let name = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0";
+        assert_eq!(words(name), "cuDNN attention, 16 bit, tile 64x128x64");
     }
 }

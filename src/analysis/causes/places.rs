@@ -12,7 +12,7 @@
 //! side it is of: what one side does instead of the other is one thing. A renamed pair is a place of
 //! its own.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, ModuleName};
@@ -98,12 +98,16 @@ impl<'a> Places<'a> {
         self.analysis.plain_owner_name(node)
     }
 
-    /// The outermost call at or above a node that is not common, on each side that has one.
+    /// Name of the outermost call at or above a node that is not common, on each side that has one. What
+    /// a compiled region replaced is many calls, of which the first one says nothing.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
             let call = diff.merged().node(node).call(side)?;
-            Some(diff.plain_name(side, self.analysis.outermost_alone(side, call)?))
+            let outermost = self.analysis.outermost_alone(side, call)?;
+            let region = diff.region_of(side, outermost).map(|at| &diff.regions()[at]);
+            let is_replaced = region.is_some_and(|region| region.side != side);
+            Some(if is_replaced { REPLACED } else { diff.plain_name(side, outermost) })
         })
     }
 
@@ -212,8 +216,9 @@ impl Analysis {
             }
         }
     }
+
     /// Name of a node without what differs between instances: module classes, no line numbers;
-    /// `thread` for a thread.
+    /// `thread pt_autograd` for a thread of that name.
     pub(super) fn plain_node_name(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
         let name = |side: Side| node.call(side).map(|call| self.diff().plain_name(side, call));
@@ -221,7 +226,7 @@ impl Analysis {
             node.call(side).is_some_and(|call| self.tree(side).kind(call) == CallKind::Thread)
         });
         if is_thread {
-            return "thread".to_owned();
+            return thread_name(PerSide::from_fn(name));
         }
         match (name(Side::Baseline), name(Side::Candidate)) {
             (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
@@ -273,5 +278,34 @@ impl Analysis {
             (Some(class), _) | (None, Some(class)) => class.to_owned(),
             (None, None) => String::new(),
         }
+    }
+}
+
+/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: numbers tell instances. `thread` where the
+/// sides do not agree.
+fn thread_name(names: PerSide<Option<&str>>) -> String {
+    let own = |name: &str| {
+        let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;
+        Some(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned())
+    };
+    let [one, two] = [names.baseline, names.candidate].map(|name| name.map(own));
+    match (one.clone().or(two.clone()).flatten(), one.is_none() || two.is_none() || one == two) {
+        (Some(name), true) if !name.is_empty() => format!("thread {name}"),
+        _ => "thread".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thread_name;
+    use crate::side::PerSide;
+
+    #[test]
+    fn a_thread_is_named_where_both_sides_agree() {
+        let (one, two) = ("thread 503 (pt_autograd_0)", "thread 1228 (pt_autograd_1)");
+        assert_eq!(thread_name(PerSide::new(Some(one), Some(two))), "thread pt_autograd");
+        assert_eq!(thread_name(PerSide::new(Some(one), None)), "thread pt_autograd");
+        assert_eq!(thread_name(PerSide::new(Some(one), Some("thread 7 (python)"))), "thread");
+        assert_eq!(thread_name(PerSide::new(Some("thread"), Some(two))), "thread");
     }
 }

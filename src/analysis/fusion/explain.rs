@@ -59,10 +59,15 @@ pub(super) struct Leaf<'a> {
     pub(super) op: Words,
     /// Words of the op and of its kernels.
     pub(super) all: Words,
+    /// The names under which a compiler may know it: its own and those of the ops around it, without
+    /// the words for a library.
+    pub(super) known_as: Vec<Words>,
     /// Number of elements of each input; `None` where not recorded.
     inputs: Option<Vec<i64>>,
     /// The shape of each input.
     shapes: Option<Vec<Vec<i64>>>,
+    /// Whether it takes tensors, and all of them are single numbers, as counters are.
+    takes_numbers: bool,
     /// Whether a compiler named the op or a kernel after what it made it of.
     pub(super) is_generated: bool,
     kind: &'a str,
@@ -86,7 +91,34 @@ impl Leaf<'_> {
             (None, _) | (_, None) => true,
         }
     }
+
+    /// Whether a compiler named this after an op, among others.
+    pub(super) fn is_named_after(&self, op: &Leaf<'_>) -> bool {
+        self.is_generated && op.known_as.iter().any(|name| self.all.contain_all(name))
+    }
+
+    /// Whether a compiler can have made this of an op, among others: it is named after it, takes inputs
+    /// as large, and adds up if that is all that the op does.
+    pub(super) fn is_made_of(&self, op: &Leaf<'_>) -> bool {
+        let adds_up = || op.op.all(|word| REDUCTIONS.contains(&word));
+        self.is_named_after(op) && self.has_room_for(op) && !(self.all.has("poi") && adds_up())
+    }
+
+    fn has_room_for(&self, op: &Leaf<'_>) -> bool {
+        let (Some(mine), Some(theirs)) = (&self.inputs, &op.inputs) else { return true };
+        let largest = |inputs: &[i64]| inputs.iter().copied().max().unwrap_or(0);
+        match op.takes_numbers {
+            true => largest(mine) == 0,
+            false => largest(mine) >= largest(theirs),
+        }
+    }
 }
+
+/// Ops that make one number of many, which a kernel of pointwise work (`triton_poi_…`) cannot.
+const REDUCTIONS: [&str; 9] = ["all", "amax", "amin", "any", "mean", "prod", "std", "sum", "var"];
+
+/// Words that only say whose implementation an op is.
+const LIBRARIES: [&str; 5] = ["cudnn", "miopen", "mkldnn", "native", "thnn"];
 
 /// What the change of the kernel count at a node is.
 pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
@@ -133,6 +165,8 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
+    let around = tree.ancestors(call).take_while(|&above| tree.kind(above) == CallKind::Op);
+    let names = around.map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
         is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
     Leaf {
@@ -140,6 +174,13 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
         is_generated,
         op: Words::of(op),
         all: Words::of(&format!("{op} {}", stems.join(" "))),
+        known_as: [op]
+            .into_iter()
+            .chain(names)
+            .map(|name| Words::of(name).without(&LIBRARIES))
+            .collect(),
+        takes_numbers: shapes.as_ref().is_some_and(|shapes| shapes.iter().all(Vec::is_empty))
+            && takes_tensors(analysis, side, call),
         inputs: shapes.as_ref().map(|shapes| shapes.iter().map(|dims| elements(dims)).collect()),
         shapes,
         kind: analysis.options().categories.name(category),
@@ -164,6 +205,14 @@ fn shapes(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<Vec<i64>>
         Input::List(list) => list,
     });
     Some(shapes.collect())
+}
+
+/// Whether an op has inputs that are neither plain numbers nor missing.
+fn takes_tensors(analysis: &Analysis, side: Side, call: CallId) -> bool {
+    let tree = analysis.tree(side);
+    let types = tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.types));
+    let types: Vec<&str> = serde_json::from_str(types).unwrap_or_default();
+    types.iter().any(|name| !["", "Scalar", "ScalarList"].contains(name))
 }
 
 /// Number of elements of an input; 0 where it is no tensor.

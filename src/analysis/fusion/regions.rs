@@ -4,9 +4,11 @@
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! What the region calls as it stands, such as a product, is aligned by op and shapes. Between two such
-//! pairs each op goes to the first kernel that names it, in order; what is left over goes to a kernel of
-//! the region that names it, wherever that runs. What nothing names stays open, on both sides.
+//! What the region calls as it stands, such as a product, is aligned by op and shapes, and then by op where
+//! both have as many between two such pairs. Between two pairs each op goes to the first kernel that is made of
+//! it, in order; one that is left over goes to a kernel behind, since a compiler puts off what it fuses: where
+//! there are enough of them each takes one. A kernel that got no op, but is made of one, belongs to the kernel
+//! that got it: a reduction in two steps has a small second one. What nothing names stays open, on both sides.
 
 use super::KernelChange;
 use super::explain::{FusionEvidence, Leaf, leaves};
@@ -14,6 +16,7 @@ use super::pieces::Pieces;
 use crate::diff::{MergedId, Region};
 use crate::side::PerSide;
 use crate::tree::CallId;
+use std::ops::Range;
 
 /// Longer products of two lists are not aligned, but gone through in order.
 const LONGEST: usize = 4_000_000;
@@ -39,7 +42,7 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let replaced: Vec<CallId> =
         region.replaced.iter().flat_map(|&call| inside(side.other(), call)).collect();
     let replaced = leaves(analysis, side.other(), &replaced);
-    let stands_for = assigned(&fused, &replaced);
+    let Assigned { stands_for, belongs_to } = assigned(&fused, &replaced);
     let node = analysis.diff().region_node(region);
     let part = |short: Vec<CallId>, long: Vec<CallId>, change| {
         let mut kernels =
@@ -50,20 +53,22 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     };
     let mut parts = Vec::new();
     let (mut open, mut unexplained) = (Vec::new(), Vec::new());
-    for (at, leaf) in fused.iter().enumerate() {
-        let ops: Vec<&Leaf<'_>> = replaced
-            .iter()
-            .zip(&stands_for)
-            .filter(|(_, to)| **to == Some(at))
-            .map(|(op, _)| op)
-            .collect();
-        match ops.len() {
-            0 => open.extend(&leaf.kernels),
-            1 => {}
-            _ => {
-                let long = ops.iter().flat_map(|op| op.kernels.iter().copied()).collect();
-                let change = KernelChange::FusedIn(side, FusionEvidence::Names);
-                parts.push(part(leaf.kernels.clone(), long, change));
+    for first in (0..fused.len()).filter(|&at| belongs_to[at] == at) {
+        let together: Vec<&Leaf<'_>> = of(&fused, &belongs_to, &first).collect();
+        let this = Some(first);
+        let ops: Vec<&Leaf<'_>> = of(&replaced, &stands_for, &this).collect();
+        let all = |leaves: &[&Leaf<'_>]| -> Vec<CallId> {
+            leaves.iter().flat_map(|leaf| leaf.kernels.iter().copied()).collect()
+        };
+        match (together.len(), ops.len()) {
+            (_, 0) => open.extend(all(&together)),
+            (1, 1) => {}
+            (kernels, fused) => {
+                let change = match kernels < fused {
+                    true => KernelChange::FusedIn(side, FusionEvidence::Names),
+                    false => KernelChange::Count,
+                };
+                parts.push(part(all(&together), all(&ops), change));
             }
         }
     }
@@ -82,37 +87,156 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
     pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
 }
 
-/// For each op that was replaced the position of the kernel that stands for it.
-fn assigned(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<Option<usize>> {
-    let mut stands_for: Vec<Option<usize>> = vec![None; replaced.len()];
-    let anchors = anchors(fused, replaced);
-    for &(at, op) in &anchors {
-        stands_for[op] = Some(at);
-    }
-    // Between two anchors, in order.
-    let (mut from, mut first) = (0, 0);
-    for (until, last) in anchors.iter().copied().chain([(fused.len(), replaced.len())]) {
-        let mut at = from;
-        for op in first..last {
-            let next = (at..until).find(|&at| names(&fused[at], &replaced[op]));
-            if let Some(next) = next {
-                stands_for[op] = Some(next);
-                at = next;
-            }
-        }
-        (from, first) = (until + 1, last + 1);
-    }
-    for (op, to) in stands_for.iter_mut().enumerate() {
-        if to.is_none() {
-            *to = fused.iter().position(|leaf| names(leaf, &replaced[op]));
-        }
-    }
-    stands_for
+/// The leaves that go to a place.
+fn of<'a, 'b, T: PartialEq>(
+    leaves: &'b [Leaf<'a>],
+    places: &'b [T],
+    place: &'b T,
+) -> impl Iterator<Item = &'b Leaf<'a>> {
+    leaves.iter().zip(places).filter(move |(_, at)| *at == place).map(|(leaf, _)| leaf)
 }
 
-/// Whether a compiler named a kernel after this op, among others.
-fn names(fused: &Leaf<'_>, op: &Leaf<'_>) -> bool {
-    fused.is_generated && fused.all.contain_all(&op.op)
+/// Which kernels stand for which ops.
+struct Assigned {
+    /// For each op that was replaced the position of the kernel that stands for it.
+    stands_for: Vec<Option<usize>>,
+    /// For each kernel the one that it works with, on the same ops: mostly itself.
+    belongs_to: Vec<usize>,
+}
+
+/// What stands between two pairs, on both sides.
+struct Gap {
+    fused: Range<usize>,
+    replaced: Range<usize>,
+}
+
+fn assigned(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Assigned {
+    let mut pairs = anchors(fused, replaced);
+    let named: Vec<_> = gaps(&pairs, fused, replaced)
+        .iter()
+        .flat_map(|gap| of_equal_names(gap, fused, replaced))
+        .collect();
+    pairs.extend(named);
+    pairs.sort_unstable();
+    let mut stands_for: Vec<Option<usize>> = vec![None; replaced.len()];
+    for &(at, op) in &pairs {
+        stands_for[op] = Some(at);
+    }
+    let gaps = gaps(&pairs, fused, replaced);
+    for gap in &gaps {
+        let mut from = gap.fused.start;
+        for op in gap.replaced.clone() {
+            let made_of = |&at: &usize| fused[at].is_made_of(&replaced[op]);
+            if let Some(at) = (from..gap.fused.end).find(made_of) {
+                stands_for[op] = Some(at);
+                from = at;
+            }
+        }
+    }
+    one_each(fused, replaced, &gaps, &mut stands_for);
+    for gap in &gaps {
+        for op in gap.replaced.clone().filter(|&op| stands_for[op].is_none()).collect::<Vec<_>>() {
+            let made_of = |&at: &usize| fused[at].is_made_of(&replaced[op]);
+            let behind = (gap.fused.start..fused.len()).find(made_of);
+            stands_for[op] = behind.or_else(|| (0..gap.fused.start).rev().find(made_of));
+        }
+    }
+    let belongs_to = joined(fused, replaced, &gaps, &stands_for);
+    Assigned { stands_for, belongs_to }
+}
+
+fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<Gap> {
+    let mut from = (0, 0);
+    let ends = pairs.iter().copied().chain([(fused.len(), replaced.len())]);
+    ends.map(|(at, op)| {
+        let gap = Gap { fused: from.0..at, replaced: from.1..op };
+        from = (at + 1, op + 1);
+        gap
+    })
+    .collect()
+}
+
+/// Ops of one name that the region calls as they stand, if on other shapes: attention on fewer heads. In
+/// order, where both sides have as many of them and no other ones.
+fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
+    let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
+    let Some(&first) = kept.first() else { return Vec::new() };
+    let is_like = |leaf: &Leaf<'_>| leaf.op == fused[first].op;
+    let ops: Vec<usize> = gap.replaced.clone().filter(|&op| is_like(&replaced[op])).collect();
+    match kept.iter().all(|&at| is_like(&fused[at])) && kept.len() == ops.len() {
+        true => kept.into_iter().zip(ops).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Gives the ops of one name that are left over a kernel each, in order, where there are as many that have
+/// none of that name.
+fn one_each(
+    fused: &[Leaf<'_>],
+    replaced: &[Leaf<'_>],
+    gaps: &[Gap],
+    stands_for: &mut [Option<usize>],
+) {
+    let left_over: Vec<(usize, usize)> = gaps
+        .iter()
+        .flat_map(|gap| gap.replaced.clone().map(|op| (op, gap.fused.start)))
+        .filter(|&(op, _)| stands_for[op].is_none())
+        .collect();
+    let mut done = vec![false; replaced.len()];
+    for &(first, _) in &left_over {
+        if done[first] {
+            continue;
+        }
+        let is_like = |op: usize| {
+            let (one, other) = (&replaced[op], &replaced[first]);
+            one.op == other.op && one.shapes_agree(other)
+        };
+        let ops: Vec<(usize, usize)> =
+            left_over.iter().copied().filter(|&(op, _)| is_like(op)).collect();
+        ops.iter().for_each(|&(op, _)| done[op] = true);
+        let has_one: Vec<usize> =
+            (0..replaced.len()).filter(|&op| is_like(op)).filter_map(|op| stands_for[op]).collect();
+        let kernels: Vec<usize> = (0..fused.len())
+            .filter(|at| fused[*at].is_made_of(&replaced[first]) && !has_one.contains(at))
+            .collect();
+        if kernels.len() < ops.len() {
+            continue;
+        }
+        let mut free = kernels.into_iter().peekable();
+        for (op, start) in ops {
+            while free.next_if(|&at| at < start).is_some() {}
+            stands_for[op] = free.next();
+        }
+    }
+}
+
+/// For each kernel that got no op, but is made of one that a kernel beside it got, that kernel.
+fn joined(
+    fused: &[Leaf<'_>],
+    replaced: &[Leaf<'_>],
+    gaps: &[Gap],
+    stands_for: &[Option<usize>],
+) -> Vec<usize> {
+    let mut ops_of: Vec<Vec<usize>> = vec![Vec::new(); fused.len()];
+    for (op, to) in stands_for.iter().enumerate() {
+        if let Some(at) = to {
+            ops_of[*at].push(op);
+        }
+    }
+    let mut belongs_to: Vec<usize> = (0..fused.len()).collect();
+    for gap in gaps {
+        for at in gap.fused.clone().filter(|&at| ops_of[at].is_empty()) {
+            let shares = |&other: &usize| {
+                fused[other].is_generated
+                    && ops_of[other].iter().any(|&op| fused[at].is_named_after(&replaced[op]))
+            };
+            let before = (gap.fused.start..at).rev().find(shares);
+            if let Some(other) = before.or_else(|| (at + 1..gap.fused.end).find(shares)) {
+                belongs_to[at] = other;
+            }
+        }
+    }
+    belongs_to
 }
 
 /// Ops that the region calls as they stand, with those of their name and shapes: as many as keep their

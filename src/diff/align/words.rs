@@ -144,8 +144,25 @@ fn built_in(name: &str) -> Option<&str> {
 
 fn long_words(name: &str) -> impl Iterator<Item = String> {
     name.split(|c: char| !c.is_ascii_alphanumeric())
+        .flat_map(humps)
+        .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()))
         .filter(|word| word.len() >= TELLING_WORD)
         .map(str::to_ascii_lowercase)
+}
+
+/// `ScaledDotProductFlashAttentionBackward0` → `Scaled`, `Dot`, `Product`, `Flash`, `Attention`,
+/// `Backward0`: autograd's nodes and modules are named so. Other words stay whole.
+fn humps(word: &str) -> impl Iterator<Item = &str> {
+    let bytes = word.as_bytes();
+    let begins =
+        move |&at: &usize| bytes[at].is_ascii_uppercase() && !bytes[at - 1].is_ascii_uppercase();
+    let mut starts = (1..bytes.len()).filter(begins);
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let start = from?;
+        from = starts.next();
+        Some(&word[start..from.unwrap_or(word.len())])
+    })
 }
 
 fn stem(name: &str) -> Option<&str> {

@@ -118,7 +118,10 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let (figures, causes) = (Figures::of(totals), analysis.causes());
     let leading = causes.leading();
-    let lines = leading.iter().map(|cause| line(figures, cause)).collect();
+    let is_like = |a: &Cause, b: &Cause| (&a.place, &a.module) == (&b.place, &b.module);
+    let is_alone =
+        |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
+    let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
     let others = &causes.list()[leading.len()..];
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
     let rest = (!others.is_empty()).then(|| {
@@ -155,12 +158,18 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
 }
 
-fn line(figures: Figures, cause: &Cause) -> CauseLine {
-    let place = match cause.module.as_str() {
+/// Of several causes at one op its shapes tell which is meant.
+fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
+    let mut place = match cause.module.as_str() {
         "" => cause.place.clone(),
         module if cause.place == module => cause.place.clone(),
         module => format!("{}: {}", ModuleName::instance_or_name(module), cause.place),
     };
+    if !is_alone {
+        let sizes = cause.arguments.as_ref().map(|arguments| first_sizes(arguments));
+        let sizes = if sizes.baseline.is_empty() { sizes.candidate } else { sizes.baseline };
+        place += &if sizes.is_empty() { sizes } else { format!(" ({sizes})") };
+    }
     let outside = match cause.reason == Reason::BeforeWindow {
         true => " (no part of the step)",
         false => "",
@@ -173,6 +182,16 @@ fn line(figures: Figures, cause: &Cause) -> CauseLine {
         time: cause.difference,
         node: cause.node,
     }
+}
+
+/// The sizes of the first tensors of recorded arguments: `[[8, 64], [64, 32], []] ["float", …]` →
+/// `8×64, 64×32`.
+fn first_sizes(arguments: &str) -> String {
+    const TOLD: usize = 3;
+    let lists = arguments.split('[').filter_map(|part| part.split(']').next());
+    let tensors = lists.filter(|list| list.starts_with(|c: char| c.is_ascii_digit()));
+    let sizes: Vec<String> = tensors.take(TOLD).map(|list| list.replace(", ", "×")).collect();
+    sizes.join(", ")
 }
 
 /// How the figures of one answer are shown: all in one unit, with about four digits.
