@@ -94,6 +94,18 @@ fn a_change_of_how_libraries_compute_is_of_kernels_at_the_modules_that_call_them
 }
 
 #[test]
+fn several_runs_a_side_break_the_rule_of_the_time_where_each_run_takes_longer() {
+    let before = runs(&RUNS, CaptureSource::Nowhere);
+    let after = runs(&["resnet_tf32_off", "resnet_tf32_off_again"], CaptureSource::Nowhere);
+    let gate = check(&before, &after);
+    let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
+    assert_eq!(broken(&gate), expected);
+    // With fewer runs than that nobody knows; and less time is no finding.
+    assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
+    assert!(!broken(&check(&after, &before)).contains("gpu_time"));
+}
+
+#[test]
 fn another_backend_of_attention_is_other_ops_in_the_attention_and_no_lost_fusion() {
     let before = file("tfm_math");
     for name in ["tfm_flash", "tfm_efficient", "tfm_cudnn"] {
