@@ -365,14 +365,7 @@ fn build(
 ) -> Result<CallTree> {
     let trace = cut(trace.clone(), options.selection[side])?;
     let tree = CallTree::with_options(trace, options.tree);
-    if captures.is_empty() && captures.notes().is_empty() {
-        return Ok(tree);
-    }
-    let tree = captures.add_to(&tree, options.tree);
-    if options.read.strict {
-        Captures::strictly(&tree)?;
-    }
-    Ok(tree)
+    captures.complete(tree, options.tree, &options.read)
 }
 
 /// The position of the first step that was chosen, where it is one of both traces.

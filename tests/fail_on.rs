@@ -57,7 +57,7 @@ fn a_side_without_gpu_events_does_not_pass() {
         .json();
     let (code, told) = compared(&steps(&[100.0; 3]), &host, "5%");
     assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("after has no gpu_time event"), "{told}");
+    assert!(told.contains("the candidate has no GPU events"), "{told}");
 }
 
 #[test]

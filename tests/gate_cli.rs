@@ -356,3 +356,57 @@ fn a_history_tells_where_baselines_changed() {
     let page = text(&run(&folder, &["history", ".", "--format", "html"]));
     assert!(page.contains("<svg") && page.contains("step_wall"), "{page}");
 }
+
+/// A trace of examples/traces/h100.
+fn h100(name: &str) -> String {
+    example(&format!("h100/{name}.pt.trace.json.gz"))
+}
+
+#[test]
+fn captures_are_given_found_beside_the_trace_and_kept_in_mind_by_a_baseline() {
+    let (replay, capture) = (h100("decode_graph"), h100("decode_graph.capture"));
+    let eager = h100("decode_eager");
+    let place = folder();
+    let record = run(&place, &["baseline", "record", &replay, "--capture", &capture]);
+    assert_eq!(code(&record), 0, "{}", errors(&record));
+    assert!(text(&record).contains("captures of its graphs"), "{}", text(&record));
+    assert!(errors(&record).contains("CAPTURE_READ"), "{}", errors(&record));
+
+    // The trace, with its capture in the usual folder beside it.
+    let beside = place.path().join("run/capture_traces");
+    std::fs::create_dir_all(&beside).expect("a folder");
+    std::fs::copy(&capture, beside.join("graph.json.gz")).expect("a copy");
+    let trace = place.path().join("run/decode.json.gz").display().to_string();
+    std::fs::copy(&replay, &trace).expect("a copy");
+    let found = run(&place, &["gate", "--baseline", "base.ttb", &trace]);
+    assert_eq!(code(&found), 0, "{}", text(&found));
+    assert!(text(&found).contains("CAPTURE_FOUND"), "{}", text(&found));
+    let without = run(&place, &["gate", "--baseline", "base.ttb", &trace, "--no-captures"]);
+    assert_eq!(code(&without), 0, "{}", text(&without));
+    assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
+
+    // Eager code has the ops of the capture; without it nothing can be said.
+    let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
+    assert_eq!(code(&bare), 3, "{}", text(&bare));
+    assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));
+    let arguments = ["gate", "--base", &eager, "--new", &replay, "--new-capture", &capture];
+    let told = run(&place, &arguments);
+    assert_eq!(code(&told), 0, "{}", text(&told));
+
+    // What a baseline file was recorded with is settled.
+    let arguments = ["gate", "--baseline", "base.ttb", &trace, "--base-capture", &capture];
+    let refused = run(&place, &arguments);
+    assert_eq!(code(&refused), 2);
+    assert!(errors(&refused).contains("when it is recorded"), "{}", errors(&refused));
+}
+
+#[test]
+fn the_first_findings_of_a_rule_are_told_at_length_and_the_others_in_a_line() {
+    let base = h100("resnet_eager");
+    let changed =
+        run(&folder(), &["gate", "--base", &base, "--new", &h100("resnet_channels_last")]);
+    let told = text(&changed);
+    assert_eq!(told.matches("look closer: ").count(), 5, "{told}");
+    assert_eq!(told.matches("another kernel: ").count(), 36, "every place is named: {told}");
+    assert!(told.contains("\nfailed new_kernel as well at\n"), "{told}");
+}

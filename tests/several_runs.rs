@@ -55,6 +55,8 @@ fn every_table_of_accounted_events_has_runs_median_and_spread() {
         TableKind::SameKernels,
         TableKind::Categories,
         TableKind::Phases,
+        TableKind::Steps,
+        TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
         // A row of `diff_stats` is the op of one step: half of the time of its step is its own.
@@ -71,6 +73,42 @@ fn every_table_of_accounted_events_has_runs_median_and_spread() {
         }
     }
     assert_eq!(column(comparison.analysis(), TableKind::Verdicts, "spread_us_trace1"), ["30.000"]);
+}
+
+#[test]
+fn steps_and_causes_have_the_time_of_each_run_in_the_order_in_which_they_were_named() {
+    let times = PerSide::new(vec![100.0, 130.0, 104.0], vec![200.0, 190.0]);
+    let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    let analysis = comparison.analysis();
+    for kind in [TableKind::Steps, TableKind::Causes] {
+        let told = |name: &str| column(analysis, kind, name).remove(0);
+        assert_eq!(told("run_times_us_trace1"), "100.000; 130.000; 104.000", "{}", kind.name());
+        assert_eq!(told("run_times_us_trace2"), "200.000; 190.000", "{}", kind.name());
+        assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
+    }
+    // A step begins before its first kernel: its wall is longer than its work by as much in each run.
+    let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
+    let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
+    assert_eq!(walls.len(), 3);
+    assert!(walls.iter().zip([100.0, 130.0, 104.0]).all(|(wall, time)| *wall >= time), "{walls:?}");
+}
+
+#[test]
+fn idle_time_and_work_outside_of_steps_have_no_times_of_runs() {
+    let traces = |time: f64| vec![run(time, &[]), run(time + 1.0, &[])];
+    let comparison = compare(traces(100.0), traces(200.0));
+    for (kind, key) in [(TableKind::Steps, "step"), (TableKind::Causes, "kernels_trace1")] {
+        let keys = column(comparison.analysis(), kind, key);
+        let times = column(comparison.analysis(), kind, "run_times_us_trace1");
+        let is_step = |key: &str| key.parse::<u32>().is_ok();
+        let has_kernels = |key: &str| key != "[]" && !key.is_empty();
+        let has_times =
+            |key: &str| if kind == TableKind::Steps { is_step(key) } else { has_kernels(key) };
+        for (key, times) in keys.iter().zip(times) {
+            assert_eq!(!times.is_empty(), has_times(key), "{} {key}: {times}", kind.name());
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks,
+    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks, StepTime,
     TraceEfficiency, Verdicts, Wall,
 };
 use crate::program::{Layers, Phases, Steps};
@@ -22,6 +22,8 @@ pub(super) struct Cached {
     pub(super) yardstick: OnceLock<(Models, Peaks)>,
     pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
+    /// What the steps of the first runs took.
+    pub(super) step_times: PerSide<OnceLock<Vec<StepTime>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,

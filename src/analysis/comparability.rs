@@ -7,7 +7,9 @@
 
 use super::Analysis;
 use super::robust::median;
-use crate::program::{Architecture, Found, Measure, Model, Stack, StackKind, Steps};
+use crate::program::{
+    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Model, Obstacle, Stack, StackKind, Steps,
+};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
@@ -64,7 +66,20 @@ impl Comparability {
     }
 }
 
+/// Those of the notes that say that another model ran.
+const OTHER_MODEL: [&str; 2] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
+
 impl Analysis {
+    /// Why a limit of the time says nothing of these sides: none where it can be checked. Another device
+    /// is among them: who compares two devices on purpose passes over it.
+    pub fn obstacles(&self) -> Vec<Obstacle> {
+        let footings = PerSide::from_fn(|side| Footing::of(self.diff().program(side)));
+        let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
+        let other = OTHER_MODEL.iter().filter_map(|code| self.comparability().both.get(code));
+        found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
+        found
+    }
+
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))

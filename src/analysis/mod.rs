@@ -33,7 +33,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
-pub use runs::{Run, RunFigures, RunNoise};
+pub use runs::{Run, RunFigures, RunNoise, StepTime};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
 pub(crate) use verdict::two_tails;

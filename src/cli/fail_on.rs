@@ -7,7 +7,8 @@
 
 use super::limit::Limit;
 use tracetree::analysis::{Analysis, Repeats, Verdict};
-use tracetree::report::{SideNote, Summary};
+use tracetree::program::Obstacle;
+use tracetree::report::Summary;
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
@@ -24,7 +25,7 @@ pub(super) enum Checked {
 
 /// Holds a comparison against a limit.
 pub(super) fn check(limit: Limit, analysis: &Analysis, summary: &Summary) -> Checked {
-    let reasons = cannot_be_compared(summary);
+    let reasons = cannot_be_compared(analysis);
     if !reasons.is_empty() {
         return Checked::Inconclusive(reasons);
     }
@@ -48,24 +49,12 @@ fn is_noise(analysis: &Analysis) -> bool {
     }
 }
 
-fn cannot_be_compared(summary: &Summary) -> Vec<String> {
-    let mut broken = Vec::new();
-    let sides = [&summary.trace1, &summary.trace2];
-    let has_none = |side: usize| sides[side].accounted_events == 0;
-    for (at, side) in sides.iter().enumerate().filter(|(at, _)| has_none(*at)) {
-        let other = sides[1 - at].accounted_events;
-        broken.push(format!(
-            "{} has no {} event, {other} on the other side",
-            side.name, summary.measure
-        ));
-    }
-    let refused = ["TRUNCATED", "DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE"];
-    let is_refused = |note: &&SideNote| refused.contains(&note.note.code);
-    broken.extend(summary.notes.iter().filter(is_refused).map(|note| {
-        let side = summary.side_of(note).map_or_else(String::new, |side| format!("{side}: "));
-        format!("{side}{}", note.note.message)
-    }));
-    broken
+/// Why the limit cannot be checked. Two devices are what a comparison is often of: who names both asks
+/// for the difference between them.
+fn cannot_be_compared(analysis: &Analysis) -> Vec<String> {
+    let is_asked_for = |obstacle: &Obstacle| matches!(obstacle, Obstacle::OtherDevice(_));
+    let obstacles = analysis.obstacles();
+    obstacles.iter().filter(|&found| !is_asked_for(found)).map(Obstacle::to_string).collect()
 }
 
 /// The accounted time of a step, or all of it where a side has no steps.

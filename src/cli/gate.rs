@@ -1,9 +1,11 @@
 //! `tracetree gate`: runs against a baseline, by rules; `tracetree baseline`: the file of one.
 
 use super::Outcome;
+use super::captures::{CaptureArgs, CapturePairArgs};
 use super::examples;
 use super::headings;
 use super::output::Console;
+use super::progress::Progress;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,6 +13,7 @@ use tracetree::gate::{
     Date, Digest, Digester, Gate, GateFormat, Inconclusive, Outcome as GateOutcome, Rules,
     run_files,
 };
+use tracetree::program::CaptureSource;
 use tracetree::report::one_line;
 use tracetree::{Error, Result};
 
@@ -33,6 +36,8 @@ pub(super) struct GateArgs {
     /// The runs that are checked: traces, folders, patterns.
     #[arg(value_name = "NEW")]
     runs: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CapturePairArgs,
     /// TOML file with the rules [default: tracetree.toml where there is one].
     #[arg(long, value_name = "FILE", help_heading = headings::LIMITS)]
     rules: Option<PathBuf>,
@@ -59,11 +64,16 @@ fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
 pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let rules = args.rules()?;
     let candidate = args.candidate()?;
-    let baseline = match &args.baseline {
-        Some(path) => Digest::read_baseline(path)?,
-        None => read(&run_files(&args.base)?, console)?,
-    };
-    let candidate = read(&candidate, console)?;
+    let progress = console.progress();
+    let (before, after) = args.captures.sources();
+    if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
+        let message = "captures of a baseline file are chosen when it is recorded";
+        return Err(Error::usage(path.display().to_string(), message)
+            .remedy("leave --base-capture out, or record with `baseline record --capture`"));
+    }
+    let (baseline, candidate) =
+        rayon::join(|| args.before(before, &progress), || read(&candidate, after, &progress));
+    let (baseline, candidate) = (baseline?, candidate?);
     let gate = Gate::check(&baseline, &candidate, &rules, args.today.unwrap_or_else(Date::today));
     match &args.output {
         Some(path) => write_file(&gate, args.format, path)?,
@@ -73,6 +83,13 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
         console.say(&format!("gate: {}", one_line(&gate.headline())));
     }
     Ok(outcome(gate.outcome))
+}
+
+/// Tells what was odd about captures of graphs.
+fn say_remarks(digest: &Digest, console: &mut Console) {
+    for remark in &digest.remarks {
+        console.say(&one_line(remark));
+    }
 }
 
 fn outcome(outcome: GateOutcome) -> Outcome {
@@ -91,9 +108,9 @@ fn write_file(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
 }
 
 /// Reads runs of one side, with a bar for each.
-fn read(files: &[PathBuf], console: &Console) -> Result<Digest> {
+fn read(files: &[PathBuf], captures: CaptureSource, progress: &Progress) -> Result<Digest> {
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    console.progress().reading(&paths, |options| Digester::default().read(files, options))
+    progress.reading(&paths, |options| Digester::default().captures(captures).read(files, options))
 }
 
 impl GateArgs {
@@ -108,6 +125,14 @@ impl GateArgs {
             rules.inconclusive = inconclusive;
         }
         Ok(rules)
+    }
+
+    /// What the runs are held against.
+    fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Digest> {
+        match &self.baseline {
+            Some(path) => Digest::read_baseline(path),
+            None => read(&run_files(&self.base)?, captures, progress),
+        }
     }
 
     fn candidate(&self) -> Result<Vec<PathBuf>> {
@@ -138,6 +163,8 @@ enum BaselineCommand {
         /// The file to write.
         #[arg(short, long, value_name = "FILE", default_value = "base.ttb", help_heading = headings::REPORT)]
         output: PathBuf,
+        #[command(flatten)]
+        captures: CaptureArgs,
     },
     /// Tell what is in a baseline file.
     #[command(after_help = examples::BASELINE)]
@@ -153,13 +180,16 @@ enum BaselineCommand {
         /// The new runs: traces, folders, patterns.
         #[arg(required = true, value_name = "NEW")]
         runs: Vec<PathBuf>,
+        #[command(flatten)]
+        captures: CaptureArgs,
     },
 }
 
 pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result<Outcome> {
     match &args.command {
-        BaselineCommand::Record { runs, output } => {
-            let digest = read(&run_files(runs)?, console)?;
+        BaselineCommand::Record { runs, output, captures } => {
+            let digest = read(&run_files(runs)?, captures.source(), &console.progress())?;
+            say_remarks(&digest, console);
             digest.write_baseline(output)?;
             console.print(|out| digest.write_overview(out))?;
             console.say(&format!("baseline in {}", output.display()));
@@ -168,9 +198,9 @@ pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result
             let digest = Digest::read_baseline(file)?;
             console.print(|out| digest.write_overview(out))?;
         }
-        BaselineCommand::Accept { file, runs } => {
+        BaselineCommand::Accept { file, runs, captures } => {
             let before = Digest::read_baseline(file)?;
-            let after = read(&run_files(runs)?, console)?;
+            let after = read(&run_files(runs)?, captures.source(), &console.progress())?;
             let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
             console.print(|out| gate.write(GateFormat::Text, out))?;
             after.write_baseline(file)?;

@@ -1,11 +1,11 @@
 //! `tracetree info TRACE…`: what is in each trace.
 
+use super::Outcome;
 use super::captures::CaptureArgs;
 use super::examples;
 use super::info_text;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
-use super::{Outcome, load};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
+use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Result};
 
 #[derive(Args)]
@@ -133,7 +134,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     let trace = Arc::new(Trace::open_with(path, options)?);
     let quietly = without_progress(options);
     let captures = yardstick.captures.open(&trace, Some(path), &quietly)?;
-    let tree = load::with_captures(CallTree::build(trace), &captures, options.strict)?;
+    let tree = captures.complete(CallTree::build(trace), TreeOptions::default(), options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
     let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);

@@ -3,7 +3,7 @@
 use super::output::Console;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tracetree::program::{CaptureSource, Captures};
+use tracetree::program::CaptureSource;
 use tracetree::trace::Trace;
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Comparison, ComparisonOptions, PerSide, Result};
@@ -30,20 +30,8 @@ pub(super) fn tree(path: &Path, captures: &CaptureSource, console: &Console) -> 
     let trace = Arc::new(one(path, console)?);
     let found = captures.open(&trace, Some(path), console.reading())?;
     console.progress().stage("building the call tree", || {
-        with_captures(CallTree::build(trace), &found, console.reading().strict)
+        found.complete(CallTree::build(trace), TreeOptions::default(), console.reading())
     })
-}
-
-/// The tree with captured calls; an error where `strict` and a capture was of no use.
-pub(super) fn with_captures(tree: CallTree, found: &Captures, strict: bool) -> Result<CallTree> {
-    if found.is_empty() && found.notes().is_empty() {
-        return Ok(tree);
-    }
-    let tree = found.add_to(&tree, TreeOptions::default());
-    if strict {
-        Captures::strictly(&tree)?;
-    }
-    Ok(tree)
 }
 
 /// Reads and compares two traces.

@@ -6,7 +6,7 @@
 //! traces go into it; files of Python functions are named without the folders that they are
 //! installed in, and without lines.
 
-use super::digest::{Digest, Node, NodeKind, Range, RunFacts, Setup, Variant};
+use super::digest::{Captured, Digest, Node, NodeKind, Range, RunFacts, Setup, Variant};
 use crate::diff::plain_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::unpack;
@@ -19,8 +19,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// The schema of the files that are written, and the newest that is read.
-pub const BASELINE_SCHEMA: u32 = 1;
+/// The newest schema that is read. Files are of the oldest one that tells all that is in them: 2 where
+/// captures show what graphs run, else 1.
+pub const BASELINE_SCHEMA: u32 = 2;
 
 /// What the first field says of every baseline file.
 const FORMAT: &str = "tracetree baseline";
@@ -62,6 +63,25 @@ struct StoredSetup {
     has_modules: bool,
     has_shapes: bool,
     is_coarse: bool,
+    #[serde(skip_serializing_if = "is_bare", default = "bare", with = "Shown")]
+    captured: Captured,
+}
+
+/// [`Captured`] as files have it.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Captured", rename_all = "lowercase")]
+enum Shown {
+    No,
+    Partly,
+    Wholly,
+}
+
+fn is_bare(captured: &Captured) -> bool {
+    *captured == Captured::No
+}
+
+fn bare() -> Captured {
+    Captured::No
 }
 
 #[derive(Serialize, Deserialize)]
@@ -184,7 +204,7 @@ impl Digest {
             self.nodes().map(|(depth, node)| stored_node(depth, node, &mut texts)).collect();
         let stored = Stored {
             format: FORMAT.to_owned(),
-            schema: BASELINE_SCHEMA,
+            schema: if is_bare(&self.setup.captured) { 1 } else { 2 },
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
             setup: stored_setup(&self.setup),
             runs: self.runs.iter().map(stored_run).collect(),
@@ -254,7 +274,7 @@ impl Digest {
             ));
         }
         match head.schema {
-            Some(BASELINE_SCHEMA) => {}
+            Some(1..=BASELINE_SCHEMA) => {}
             Some(newer) if newer > BASELINE_SCHEMA => {
                 let message = format!(
                     "is a baseline of schema {newer}; this version reads up to {BASELINE_SCHEMA}"
@@ -301,6 +321,7 @@ fn stored_setup(setup: &Setup) -> StoredSetup {
         has_modules: setup.has_modules,
         has_shapes: setup.has_shapes,
         is_coarse: setup.is_coarse,
+        captured: setup.captured,
     }
 }
 
@@ -377,6 +398,7 @@ fn digest(stored: Stored) -> std::result::Result<Digest, String> {
             has_modules: setup.has_modules,
             has_shapes: setup.has_shapes,
             is_coarse: setup.is_coarse,
+            captured: setup.captured,
         },
         runs: stored
             .runs
@@ -390,6 +412,7 @@ fn digest(stored: Stored) -> std::result::Result<Digest, String> {
             .collect(),
         times: stored.times_us,
         counts: stored.counts.into_iter().map(|(name, count)| (name, count.into())).collect(),
+        remarks: Vec::new(),
         tree,
         root,
     })

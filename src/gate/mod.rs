@@ -20,7 +20,7 @@ mod runs;
 pub use baseline::BASELINE_SCHEMA;
 pub use check::{Check, Finding, Floor, Gate, Outcome, State};
 pub use compare::{Change, Item, Place, Site, Structure, StructureRule};
-pub use digest::{Digest, Digester, Node, NodeKind, Range, RunFacts, Setup, Variant};
+pub use digest::{Captured, Digest, Digester, Node, NodeKind, Range, RunFacts, Setup, Variant};
 pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
 pub use render::GateFormat;
 pub use rules::{

@@ -2,10 +2,11 @@
 
 use super::digest::{Digest, Digester};
 use crate::error::{Error, ErrorKind, Result};
-use crate::program::Glob;
+use crate::program::{Captures, Glob};
 use crate::trace::{ReadOptions, Trace};
 use crate::tree::{CallTree, TreeOptions};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Ends of the names of traces in a folder.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
@@ -54,8 +55,12 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
+/// A run that was read, with the captures of its graphs, and how it was read.
+type Opened = (Arc<Trace>, Captures, ReadOptions);
+
 impl Digester {
-    /// Reads the runs of one side, one after the other, into one digest.
+    /// Reads the runs of one side, one after the other, into one digest, with the captures of their
+    /// graphs.
     ///
     /// # Errors
     /// Like [`Trace::open_with`] and [`Digester::add`]; if there is no file.
@@ -64,9 +69,32 @@ impl Digester {
             return Err(Error::usage("gate", "there is no run of one side")
                 .remedy("name at least one trace"));
         }
-        for (file, options) in files.iter().zip(options) {
-            let trace = Trace::open_with(file, &options.clone().without_flows())?;
-            self.add(CallTree::with_options(trace, TreeOptions::default()))?;
+        let captures = self.capture_source().clone();
+        let mut files = files.iter().zip(options);
+        let open = |(file, options): (&PathBuf, &ReadOptions)| -> Result<Opened> {
+            let options = options.clone().without_flows();
+            let trace = Arc::new(Trace::open_with(file, &options)?);
+            let quietly = ReadOptions { progress: None, ..options };
+            let captures = captures.open(&trace, Some(file), &quietly)?;
+            Ok((trace, captures, quietly))
+        };
+        let (mut opened, _) = rayon::join(
+            || files.next().map(open).transpose(),
+            || {
+                self.categories();
+            },
+        );
+        // While a run is added the next one is read.
+        while let Some((trace, captures, options)) = opened? {
+            let (added, next) = rayon::join(
+                || {
+                    let tree = CallTree::with_options(trace, TreeOptions::default());
+                    self.add(captures.complete(tree, TreeOptions::default(), &options)?)
+                },
+                || files.next().map(open).transpose(),
+            );
+            added?;
+            opened = next;
         }
         Ok(self.finish())
     }

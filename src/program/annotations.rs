@@ -11,7 +11,7 @@
 //! An annotation that is not listed says nothing; its meaning is never guessed.
 
 use super::phase::Phase;
-use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
+use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 
 /// An annotation on a host thread whose text has a known meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,24 @@ pub struct Batch {
 
 /// The annotations of a trace with a known meaning, by thread, then start, the longer first.
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
+    // Ops are many, and their names few.
+    let mut ops_that_say = ByName::new(trace);
     let mut found: Vec<Annotation> = trace
         .events()
         .filter_map(|event| {
-            let meaning = meaning(trace.category(event), trace.name(event))?;
+            let (category, name) = (trace.category(event), trace.name_id(event));
+            let find = || meaning(category, trace.text(name));
+            let may_say = match category {
+                Category::CpuOp => ops_that_say.get(name, || find().is_some()),
+                Category::UserAnnotation => true,
+                Category::PythonFunction
+                | Category::Runtime
+                | Category::Kernel
+                | Category::Memcpy
+                | Category::Memset
+                | Category::GpuUserAnnotation => false,
+            };
+            let meaning = if may_say { find()? } else { return None };
             let (start, end) = (trace.start(event), trace.end(event));
             Some(Annotation { event, thread: trace.thread_of(event), start, end, meaning })
         })

@@ -10,6 +10,7 @@
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
 //! | which captured graph is replayed | [`Captures`] |
+//! | why two recordings cannot be held against each other | [`Obstacle`] |
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
@@ -19,6 +20,7 @@
 mod annotations;
 mod captures;
 pub(crate) mod communication;
+mod footing;
 mod info;
 mod layers;
 mod lengths;
@@ -37,6 +39,7 @@ mod words;
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::Communication;
+pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use lengths::Lengths;

@@ -93,7 +93,7 @@ impl Evidence {
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
         // The order settles a tie: a backward op that starts with an annotation is inside it.
-        let said = [above.said, annotated, backward].into_iter().flatten().max_by_key(|s| s.0);
+        let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
     }
@@ -105,6 +105,15 @@ impl Evidence {
             None if known.led_to_backward => Phase::TrainForward,
             None => Phase::Unknown,
         }
+    }
+}
+
+/// The one of two that was said last; on a tie the second.
+fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
+    match (one, two) {
+        (Some((since, _)), Some((until, _))) if until < since => one,
+        (_, Some(_)) => two,
+        (_, None) => one,
     }
 }
 
@@ -132,10 +141,13 @@ fn backward_ops(tree: &CallTree) -> Vec<bool> {
 
 fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
-    for (forward, _) in tree.backward_links() {
+    for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        for module in tree.module_stack(forward) {
+        // The modules above a module that leads somewhere lead there, too.
+        let mut above = tree.module(forward);
+        while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;
+            above = tree.parent(module).and_then(|parent| tree.module(parent));
         }
     }
     leads

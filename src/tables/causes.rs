@@ -1,7 +1,9 @@
 //! `causes`: why the wall time differs, as a list that adds up.
 
+use super::runs;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Cause};
+use crate::analysis::{Analysis, Cause, RunFigures};
+use crate::side::Side;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -39,9 +41,27 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole("node", "the first node of `merged_tree_output.txt` that has it, from 0", |_, r| {
             r.node.map(|id| id.index()).into()
         })
+        .and(runs::columns(&analysis, |a, r, side| {
+            times(a, r, side).map(|times| RunFigures::of(&times))
+        }))
+        .and(runs::each(
+            &analysis,
+            "run_times_us_*",
+            "with several runs a side: the time of each of them in a step; of its work, so that idle time has none",
+            times,
+        ))
         .table(
             (name, "cause of a difference of the wall time, the largest first; they add up to the difference"),
             analysis,
             |analysis| Box::new(analysis.causes().list().iter().cloned()),
         )
+}
+
+/// What the work of a cause took in a step of each run; `None` for idle time, which no events are of.
+fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
+    if cause.rows.is_empty() {
+        return None;
+    }
+    let events = cause.rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
+    Some(analysis.times_of_runs(side, events))
 }

@@ -50,3 +50,27 @@ pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option
     let events = rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
     Some(analysis.run_figures(side, events))
 }
+
+/// The time of each run, for tables whose rows people read one by one; none with one run on a side.
+pub(super) fn each<R: 'static>(
+    analysis: &Analysis,
+    pattern: &'static str,
+    doc: &'static str,
+    times: fn(&Analysis, &R, Side) -> Option<Vec<f64>>,
+) -> Columns<Analysis, R> {
+    if !analysis.has_runs() {
+        return Columns::new();
+    }
+    Columns::new().sides(
+        pattern,
+        (ColumnType::Text, "µs"),
+        doc,
+        move |a: &Analysis, r: &R, side| times(a, r, side).map(|times| listed(&times)).into(),
+    )
+}
+
+/// `104.000; 130.000`.
+fn listed(times: &[f64]) -> String {
+    let times: Vec<String> = times.iter().map(|time| format!("{time:.3}")).collect();
+    times.join("; ")
+}

@@ -1,8 +1,9 @@
 //! `steps`: the steps of both sides, paired by position, then the work outside of them.
 
-use super::figures;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, StepPlace, StepRow};
+use super::{figures, runs};
+use crate::analysis::{Analysis, RunFigures, StepPlace, StepRow, StepTime};
+use crate::side::Side;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -22,6 +23,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             phase.map(|phase| phase.label()).into()
         })
         .and(figures::columns(|row| &row.figures))
+        .and(runs::columns(&analysis, |a, row, side| {
+            times(a, row, side).map(|times| RunFigures::of(&times))
+        }))
+        .and(runs::each(
+            &analysis,
+            "run_times_us_*",
+            "with several runs a side: the time of this step in each of them",
+            times,
+        ))
+        .and(runs::each(
+            &analysis,
+            "run_walls_us_*",
+            "with several runs a side: busy and idle time of this step in each of them",
+            walls,
+        ))
         .table(
             (name, "step of both traces, paired by position, and the work outside of steps"),
             analysis,
@@ -35,4 +51,24 @@ fn place(analysis: &Analysis, place: StepPlace) -> String {
         StepPlace::Outside => "(outside steps)".to_owned(),
         StepPlace::NotCaptured => crate::tree::UNLINKED.to_owned(),
     }
+}
+
+fn times(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
+    of_runs(analysis, row, side, |step| step.time_us)
+}
+
+fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
+    of_runs(analysis, row, side, |step| step.wall_us)
+}
+
+/// What the step at this position took in each run that has it.
+fn of_runs(
+    analysis: &Analysis,
+    row: &StepRow,
+    side: Side,
+    pick: fn(&StepTime) -> f64,
+) -> Option<Vec<f64>> {
+    let StepPlace::Step(step) = row.place else { return None };
+    let steps = analysis.runs_of_step(side, step);
+    (!steps.is_empty()).then(|| steps.iter().map(pick).collect())
 }

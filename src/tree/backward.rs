@@ -13,7 +13,11 @@ use std::collections::BTreeMap;
 
 impl CallTree {
     /// Pairs of (forward op, outermost backward op), by backward op.
-    pub fn backward_links(&self) -> Vec<(CallId, CallId)> {
+    pub fn backward_links(&self) -> &[(CallId, CallId)] {
+        self.backward.get_or_init(|| self.find_backward_links())
+    }
+
+    fn find_backward_links(&self) -> Vec<(CallId, CallId)> {
         let forward = self.forward_ops();
         let backward = self.backward_ops();
         let threads = self.forward_threads(&forward, &backward);

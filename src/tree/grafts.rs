@@ -36,6 +36,11 @@ impl Grafts {
         grafts
     }
 
+    /// Whether nothing is known of any capture.
+    pub(super) fn is_empty(&self) -> bool {
+        self.below.is_empty()
+    }
+
     /// The captured calls below a graph launch, in preorder; none below any other call.
     pub(super) fn below(&self, launch: EventId) -> &[(CapturedCall, EventId)] {
         self.below.get(&launch).map_or(&[], Vec::as_slice)

@@ -13,6 +13,8 @@ use rustc_hash::FxHashMap;
 pub(super) struct Launched {
     /// (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
+    /// Of each event, whether it launched something: most calls did not, and all are asked.
+    is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, by start.
     pub(super) unlinked: Vec<EventId>,
 }
@@ -20,7 +22,10 @@ pub(super) struct Launched {
 impl Launched {
     /// The GPU events of a launch, by start.
     pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
-        let first = self.links.partition_point(|&(from, _)| from < launch);
+        let first = match self.is_launch[launch.index()] {
+            true => self.links.partition_point(|&(from, _)| from < launch),
+            false => self.links.len(),
+        };
         self.links[first..]
             .iter()
             .take_while(move |&&(from, _)| from == launch)
@@ -34,13 +39,16 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
         true => trace.external_ids(),
         false => trace.correlations(),
     };
-    let mut launched = Launched::default();
+    let mut launched = Launched { is_launch: vec![false; trace.len()], ..Launched::default() };
     for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
         let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();
         match launch
             .filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event))
         {
-            Some(launch) => launched.links.push((launch, event)),
+            Some(launch) => {
+                launched.is_launch[launch.index()] = true;
+                launched.links.push((launch, event));
+            }
             None => launched.unlinked.push(event),
         }
     }

@@ -42,7 +42,7 @@ impl CallTree {
         for (from, to) in flow_links(self) {
             graph.add_edge(from.0, to.0, LinkKind::Flow);
         }
-        for (forward, backward) in self.backward_links() {
+        for &(forward, backward) in self.backward_links() {
             graph.add_edge(forward.0, backward.0, LinkKind::Backward);
         }
         for call in self.calls().filter(|&call| self.kind(call) == super::CallKind::Gpu) {

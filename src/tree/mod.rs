@@ -107,6 +107,8 @@ pub struct CallTree {
     calls: Vec<u32>,
     /// The innermost module call at or above each call; made when the first is asked for.
     modules: OnceLock<Vec<u32>>,
+    /// Forward and backward ops; found when first asked for.
+    backward: OnceLock<Vec<(CallId, CallId)>>,
     notes: Notes,
     replays: Vec<Replay>,
 }
@@ -153,6 +155,7 @@ impl CallTree {
             ends,
             calls,
             modules: OnceLock::new(),
+            backward: OnceLock::new(),
             notes,
             replays: Vec::new(),
             trace,

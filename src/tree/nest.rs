@@ -83,7 +83,7 @@ impl<'a> Planter<'a> {
             }
             self.sort_for_nesting(&mut calls);
             self.open(CallKind::Thread, thread as u32, Nanos(i64::MAX));
-            for call in calls {
+            for (_, call) in calls {
                 self.nest(call);
             }
             self.close_all();
@@ -104,13 +104,13 @@ impl<'a> Planter<'a> {
 
     /// By start; on a tie the longer first, then the one that encloses by nature, then file order.
     /// Much of a file is in order: the sort that is used finds such runs.
-    fn sort_for_nesting(&self, calls: &mut [EventId]) {
+    fn sort_for_nesting(&self, calls: &mut [(Nanos, EventId)]) {
         let trace = self.trace;
-        calls.sort_by(|&a, &b| match trace.start(a).cmp(&trace.start(b)) {
+        calls.sort_by(|a, b| match a.0.cmp(&b.0) {
             Ordering::Equal => {
                 let key =
                     |call| (std::cmp::Reverse(trace.end(call)), rank(trace.category(call)), call);
-                key(a).cmp(&key(b))
+                key(a.1).cmp(&key(b.1))
             }
             order @ (Ordering::Less | Ordering::Greater) => order,
         });
@@ -148,6 +148,9 @@ impl<'a> Planter<'a> {
 
     /// The captured calls below a graph launch, each with its GPU events first.
     fn plant_captured(&mut self, launch: EventId) {
+        if self.grafts.is_empty() {
+            return;
+        }
         let grafts = std::mem::take(&mut self.grafts);
         let outside = self.stack.len();
         // How deep each open captured call stood in the capture: some calls may be left out.
@@ -221,15 +224,15 @@ fn rank(category: Category) -> u8 {
     }
 }
 
-/// The host calls of each thread, in file order.
-fn host_calls(trace: &Trace, frames: Frames) -> Vec<Vec<EventId>> {
+/// The host calls of each thread with their starts, in file order.
+fn host_calls(trace: &Trace, frames: Frames) -> Vec<Vec<(Nanos, EventId)>> {
     let mut calls = vec![Vec::new(); trace.threads().len()];
     let takes_part = |event: &EventId| {
         let category = trace.category(*event);
         category.is_host_call() && (frames == Frames::Kept || category != Category::PythonFunction)
     };
     for event in trace.own_events().filter(takes_part) {
-        calls[trace.thread_of(event).index()].push(event);
+        calls[trace.thread_of(event).index()].push((trace.start(event), event));
     }
     calls
 }

@@ -102,6 +102,7 @@ fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCatego
         phases,
         communication,
         known: FxHashMap::default(),
+        real_ops: ByName::new(tree.trace()),
         optimizer_frames: ByName::new(tree.trace()),
         zeroing_ops: ByName::new(tree.trace()),
     };
@@ -120,6 +121,8 @@ struct Judge<'a> {
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
+    /// Which names of cpu_ops are those of real ops.
+    real_ops: ByName<bool>,
     /// Which frames stand in an optimizer's file, and which ops write zeros.
     optimizer_frames: ByName<bool>,
     zeroing_ops: ByName<bool>,
@@ -180,8 +183,7 @@ impl Judge<'_> {
         let tree = self.tree;
         let mut best: Option<usize> = None;
         for above in std::iter::once(call).chain(tree.ancestors(call)) {
-            let is_op = above == call || names::is_op(tree.name(above));
-            if tree.kind(above) != CallKind::Op || !is_op {
+            if tree.kind(above) != CallKind::Op || (above != call && !self.is_real_op(above)) {
                 continue;
             }
             let Some(category) = self.look_up(Role::Op, above) else { continue };
@@ -196,6 +198,12 @@ impl Judge<'_> {
             }
         }
         best.map(|category| (category, CategorySource::Op))
+    }
+
+    fn is_real_op(&mut self, call: CallId) -> bool {
+        let trace = self.tree.trace();
+        let name = trace.name_id(self.tree.event(call).expect("ops are events"));
+        self.real_ops.get(name, || names::is_op(trace.text(name)))
     }
 
     /// The nearest autograd node, or the innermost module where that is nearer.

@@ -14,8 +14,9 @@ use super::names::{self, Role};
 use super::rules::{Rules, Strength};
 use super::{CategoryId, CategorySource, EventCategory};
 use crate::program::Measure;
+use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What the calls above tell of each kernel name; `None` where they disagree.
 #[derive(Debug, Default)]
@@ -26,9 +27,11 @@ pub(super) struct SameKernels<'t> {
 impl<'t> SameKernels<'t> {
     /// Notes what the ops of one trace tell of its kernels.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
+        let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
-            if category.source == CategorySource::Op {
-                let known = self.known.entry(name).or_insert(Some(category.id));
+            if category.source == CategorySource::Op && seen.insert((name, category.id)) {
+                let known = self.known.entry(tree.trace().text(name));
+                let known = known.or_insert(Some(category.id));
                 *known = known.filter(|&id| id == category.id);
             }
         }
@@ -43,19 +46,27 @@ impl<'t> SameKernels<'t> {
         rules: &Rules,
         column: &mut [EventCategory],
     ) {
+        let mut work_of_names = ByName::new(tree.trace());
         for call in measure.calls(tree).filter(|&call| tree.kind(call) == CallKind::Gpu) {
             let slot = measure.slot(tree, call).expect("accounted calls have a slot");
-            let name = tree.name(call);
-            let Some(&Some(id)) = self.known.get(name) else { continue };
-            let tells_work = || {
-                names::find(rules, Role::Generated, name).is_none()
-                    && names::find(rules, Role::Kernel, name)
-                        .is_none_or(|category| rules.strength(category) == Strength::Specific)
-            };
-            if is_by_name(column[slot]) && column[slot].id != id && tells_work() {
+            if !is_by_name(column[slot]) {
+                continue;
+            }
+            let name = tree.trace().name_id(tree.event(call).expect("GPU events are events"));
+            let told = work_of_names.get(name, || self.work_of(tree.trace().text(name), rules));
+            if let Some(id) = told.filter(|&id| id != column[slot].id) {
                 column[slot] = EventCategory { id, source: CategorySource::SameKernel };
             }
         }
+    }
+
+    /// What is known of a kernel whose name says that it does work of its own.
+    fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
+        let id = (*self.known.get(name)?)?;
+        let tells_work = names::find(rules, Role::Generated, name).is_none()
+            && names::find(rules, Role::Kernel, name)
+                .is_none_or(|category| rules.strength(category) == Strength::Specific);
+        tells_work.then_some(id)
     }
 }
 
@@ -68,10 +79,10 @@ fn kernels<'t, 'a>(
     tree: &'t CallTree,
     measure: Measure,
     column: &'a [EventCategory],
-) -> impl Iterator<Item = (&'t str, EventCategory)> + use<'t, 'a> {
+) -> impl Iterator<Item = (TextId, EventCategory)> + use<'t, 'a> {
     let on_gpu = move |call: &CallId| tree.kind(*call) == CallKind::Gpu;
     measure.calls(tree).filter(on_gpu).map(move |call| {
         let slot = measure.slot(tree, call).expect("accounted calls have a slot");
-        (tree.name(call), column[slot])
+        (tree.trace().name_id(tree.event(call).expect("GPU events are events")), column[slot])
     })
 }

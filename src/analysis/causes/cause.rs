@@ -21,6 +21,8 @@ pub struct Cause {
     pub node: Option<MergedId>,
     /// All nodes that have it, in the order of the merged tree: each instance, each gap's owner.
     pub nodes: Vec<MergedId>,
+    /// The rows of the account that it is made of, by position; none for idle time.
+    pub rows: Vec<usize>,
     /// Its part of the wall, over the whole window.
     pub time: PerSide<Nanos>,
     /// How many instances, or gaps, it is made of.

@@ -34,6 +34,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
         arguments: PerSide::default(),
         node: None,
         nodes: in_order(sharing.iter().flat_map(|cause| cause.nodes.iter().copied()).collect()),
+        rows: sharing.iter().flat_map(|cause| cause.rows.iter().copied()).collect(),
         time: total(&sharing),
         count: PerSide::new(sharing.len() as u64, sharing.len() as u64),
         difference: Nanos::ZERO,

@@ -46,6 +46,8 @@ pub(super) struct BusyPart<'a> {
     pub(super) node: Option<MergedId>,
     /// All that have it, some of them often.
     pub(super) nodes: Vec<MergedId>,
+    /// Its rows of the account, by position.
+    pub(super) rows: Vec<usize>,
     /// Busy time of work of the window.
     pub(super) time: PerSide<Nanos>,
     /// Number of rows with work.
@@ -69,6 +71,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             key,
             node,
             nodes: Vec::new(),
+            rows: Vec::new(),
             time: PerSide::default(),
             count: PerSide::default(),
             kernels: PerSide::default(),
@@ -76,6 +79,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             ops: PerSide::default(),
             efficiency: PerSide::default(),
         });
+        part.rows.push(at);
         for side in Side::BOTH {
             let is_before =
                 wall.busy()[at][side] == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;

@@ -64,6 +64,7 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         arguments: PerSide::default(),
         node: None,
         nodes: in_order(small.iter().flat_map(|cause| cause.nodes.iter().copied()).collect()),
+        rows: small.iter().flat_map(|cause| cause.rows.iter().copied()).collect(),
         time: total(small),
         count,
         difference: Nanos::ZERO,

@@ -124,6 +124,7 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         arguments: PerSide::default(),
         node: None,
         nodes: Vec::new(),
+        rows: Vec::new(),
         time,
         count: PerSide::default(),
         difference: Nanos::ZERO,

@@ -6,7 +6,8 @@
 
 mod variation;
 
-use super::{Analysis, WallBasis, robust};
+use super::{Analysis, StepPlace, StepRow, WallBasis, robust};
+use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -24,6 +25,8 @@ pub struct Run {
     /// Own wall time of a step, and what it is a mean of.
     wall: (WallBasis, f64),
     variation: Variation,
+    /// Its steps by position.
+    steps_of: Vec<StepTime>,
     /// By slot of the first run.
     times: Vec<Nanos>,
 }
@@ -37,6 +40,7 @@ impl Run {
             elsewhere: Nanos::ZERO,
             wall: step_wall(analysis, Side::Candidate),
             variation: Variation::of(analysis),
+            steps_of: step_times(analysis, Side::Candidate),
             times: vec![Nanos::ZERO; analysis.slots(Side::Baseline)],
         };
         for &call in analysis.accounted_calls(Side::Candidate) {
@@ -58,6 +62,28 @@ impl Run {
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
+}
+
+/// What one step took, in µs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTime {
+    /// Its accounted time.
+    pub time_us: f64,
+    /// Busy and idle time of the device.
+    pub wall_us: f64,
+}
+
+/// What the steps of a side took, by position.
+fn step_times(analysis: &Analysis, side: Side) -> Vec<StepTime> {
+    let rows = analysis.step_rows().into_iter();
+    let is_of_side =
+        |row: &StepRow| matches!(row.place, StepPlace::Step(_)) && row.steps[side].is_some();
+    rows.filter(is_of_side)
+        .map(|row| StepTime {
+            time_us: row.figures[side].time.as_micros(),
+            wall_us: row.figures[side].wall().as_micros(),
+        })
+        .collect()
 }
 
 /// Own wall time of a step in µs, and what it is a mean of.
@@ -88,7 +114,8 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    fn of(times: &[f64]) -> RunFigures {
+    /// Of the values of all runs, in µs.
+    pub fn of(times: &[f64]) -> RunFigures {
         RunFigures {
             runs: times.len(),
             median_us: robust::median(times),
@@ -158,8 +185,18 @@ impl Analysis {
         RunFigures::of(&self.times_of_runs(side, events))
     }
 
+    /// What a step took in each run that has one of this position, the first run's first.
+    pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
+        let first = self.cached.step_times[side].get_or_init(|| step_times(self, side));
+        let further = self.runs[side].iter().map(|run| &run.steps_of);
+        std::iter::once(first)
+            .chain(further)
+            .filter_map(|steps| steps.get(step.index()).copied())
+            .collect()
+    }
+
     /// Time of events of the first run in a step of each run, in µs, the first run's first.
-    pub(super) fn times_of_runs<'c>(
+    pub fn times_of_runs<'c>(
         &self,
         side: Side,
         events: impl IntoIterator<Item = &'c CallId>,

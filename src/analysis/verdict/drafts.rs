@@ -180,5 +180,5 @@ fn is_on(row: &Row, side: Side) -> bool {
 
 /// The forward op of each outermost backward op.
 fn forward_ops(tree: &CallTree) -> FxHashMap<CallId, CallId> {
-    tree.backward_links().into_iter().map(|(forward, backward)| (backward, forward)).collect()
+    tree.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
 }

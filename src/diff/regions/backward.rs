@@ -21,7 +21,7 @@ impl Finder<'_> {
         &self,
         side: Side,
         region: CallId,
-        links: &PerSide<Vec<(CallId, CallId)>>,
+        links: &PerSide<&[(CallId, CallId)]>,
     ) -> Vec<CallId> {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
         let is_own =
@@ -34,7 +34,7 @@ impl Finder<'_> {
         let is_step = |call: &CallId| !other.name(*call).contains(ACCUMULATE);
         // The links stand in the order of the backward ops.
         let has_forward = |call: CallId| {
-            let links = &links[side.other()];
+            let links = links[side.other()];
             let from = links.partition_point(|link| link.1 < call);
             links.get(from).is_some_and(|link| link.1 == call)
         };

@@ -1,69 +1,59 @@
 //! Two digests → why they cannot be held against each other, and what a reader should know of them.
 
-use crate::gate::compare::Structure;
-use crate::gate::digest::{Digest, ONE_PROGRAM, likeness};
+use crate::gate::compare::{REGION, Structure};
+use crate::gate::digest::{Captured, Digest, NodeKind, ONE_PROGRAM, likeness};
 use crate::gate::rules::Rules;
+use crate::program::Obstacle;
+use crate::side::PerSide;
 
 /// How many names a note lists.
 const EXAMPLES: usize = 4;
 
 /// Why nothing can be said; none where the sides can be compared.
 pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> Vec<String> {
-    let mut reasons = Vec::new();
-    for (digest, side) in [(baseline, "baseline"), (candidate, "candidate")] {
-        let cut = digest.runs.iter().filter(|run| run.is_truncated).count();
-        if cut > 0 {
-            reasons.push(format!(
-                "a trace of the {side} is cut off: what is missing takes no time ({cut} of {} runs)",
-                digest.runs.len()
-            ));
-        }
-        if digest.is_empty() {
-            reasons.push(format!("the {side} has no call in its steps"));
-        }
-    }
-    let (one, two) = (&baseline.setup, &candidate.setup);
-    match (one.has_gpu, two.has_gpu) {
-        (true, false) => reasons.push("the candidate has no GPU events; the baseline has".into()),
-        (false, true) => reasons.push("the baseline has no GPU events; the candidate has".into()),
-        (true, true) | (false, false) => {}
-    }
-    if one.vendor != two.vendor && one.has_gpu && two.has_gpu {
-        reasons.push(format!("another device: {} | {}", one.vendor, two.vendor));
-    } else if !one.devices.is_empty() && !two.devices.is_empty() && one.devices != two.devices {
-        reasons.push(format!(
-            "another device: {} | {}",
-            one.devices.join(", "),
-            two.devices.join(", ")
-        ));
-    }
-    if one.world_size != two.world_size {
-        reasons.push(format!("another number of ranks: {} | {}", one.world_size, two.world_size));
-    }
+    let footings = PerSide::new(baseline.footing(), candidate.footing());
+    let mut obstacles = Obstacle::between(footings.as_ref(), rules.lost_launches);
     let alike = likeness(&baseline.ops(), &candidate.ops());
-    if alike < ONE_PROGRAM && reasons.is_empty() {
-        reasons.push(format!(
-            "another program: {:.0} % of the ops of a step are the same on both sides",
-            100.0 * alike
-        ));
+    // Where the recordings are not whole, programs look unlike for that.
+    let is_told = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::LaunchesMissing(_));
+    if alike < ONE_PROGRAM && !obstacles.iter().any(is_told) {
+        let how = format!(
+            "another program: {:.0} % of the ops of a step are the same on both sides{}",
+            100.0 * alike,
+            hidden_ops(baseline, candidate).map_or_else(String::new, |why| format!("; {why}"))
+        );
+        obstacles.insert(0, Obstacle::OtherProgram(how));
     }
-    reasons.extend(lost_launches(baseline, candidate, rules));
-    reasons
+    obstacles.iter().map(Obstacle::to_string).collect()
 }
 
-fn lost_launches(baseline: &Digest, candidate: &Digest, rules: &Rules) -> Option<String> {
-    let least = |digest: &Digest| {
-        digest.runs.iter().map(|run| run.launched_share).fold(f64::INFINITY, f64::min)
+/// Why ops of one side may be missing though the program is the same: they were compiled, or captured into
+/// a graph. What to do then.
+fn hidden_ops(baseline: &Digest, candidate: &Digest) -> Option<String> {
+    let regions = |digest: &Digest| -> u64 {
+        let is_region = |name: &str| name.starts_with(REGION);
+        digest
+            .nodes()
+            .filter(|(_, node)| node.kind == NodeKind::Op && is_region(&node.name))
+            .map(|(_, node)| node.calls.usual)
+            .sum()
     };
-    let (before, after) = (least(baseline), least(candidate));
-    (before - after > rules.lost_launches).then(|| {
-        format!(
-            "launches are missing: of {:.0} % of the GPU time the launch is in the trace, of {:.0} % in \
-             the baseline",
-            100.0 * after,
-            100.0 * before
-        )
-    })
+    let graphs = |digest: &Digest| match digest.setup.captured {
+        Captured::No => digest.counts.get("graph_kernels").map_or(0, |kernels| kernels.usual),
+        Captured::Partly | Captured::Wholly => 0,
+    };
+    let (compiled, bare) = ([baseline, candidate].map(regions), [baseline, candidate].map(graphs));
+    match (compiled, bare) {
+        ([one, two], _) if (one == 0) != (two == 0) => Some(format!(
+            "compiled regions in a step: {one} | {two}: record a baseline of the compiled program, or \
+             compare with `tracetree diff`"
+        )),
+        (_, [one, two]) if (one == 0) != (two == 0) => Some(format!(
+            "kernels of graphs in a step whose ops are not known: {one} | {two}: give what was recorded \
+             while the graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
+        )),
+        (_, _) => None,
+    }
 }
 
 /// What a reader should know of the two sides.

@@ -9,18 +9,24 @@ mod time;
 
 pub use outcome::{Check, Finding, Floor, Gate, Outcome, State};
 
-use super::compare::Structure;
+use super::compare::{Graphs, Structure};
 use super::digest::Digest;
 use super::rules::{Date, Inconclusive, Rules, Severity};
 
 impl Gate {
     /// Checks the runs of one side against those of a baseline.
     pub fn check(baseline: &Digest, candidate: &Digest, rules: &Rules, today: Date) -> Gate {
+        let whole = [baseline, candidate];
+        let graphs = Graphs::of(baseline, candidate);
+        let shown = whole.map(|digest| graphs.show(digest));
+        let [baseline, candidate] = [&*shown[0], &*shown[1]];
         let mut reasons = health::reasons(baseline, candidate, rules);
         let mut notes = health::notes(baseline, candidate);
+        notes.extend(graphs.note(whole[0], whole[1]));
+        notes.extend(whole.iter().flat_map(|digest| digest.remarks.iter().cloned()));
         let structure = Structure::of(baseline, candidate);
         notes.extend(health::structure_notes(&structure));
-        let context = Context { baseline, candidate, rules, today };
+        let context = Context { baseline, candidate, whole, graphs, rules, today };
         // What cannot be compared has no changes, only differences.
         let checks = match reasons.is_empty() {
             true => {
@@ -62,6 +68,9 @@ impl Gate {
 struct Context<'a> {
     baseline: &'a Digest,
     candidate: &'a Digest,
+    /// Both as they were recorded, captured calls and all.
+    whole: [&'a Digest; 2],
+    graphs: Graphs,
     rules: &'a Rules,
     today: Date,
 }

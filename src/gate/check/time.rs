@@ -12,7 +12,7 @@ use super::find::speaks_of_nothing;
 use super::{Check, Context, Finding, Floor, State};
 use crate::analysis::robust::median;
 use crate::analysis::{Family, Question, Thresholds, Verdict, Work};
-use crate::gate::compare::Place;
+use crate::gate::compare::{Graphs, Place};
 use crate::gate::digest::Digest;
 use crate::gate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
 use crate::side::PerSide;
@@ -83,6 +83,11 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
     };
     if let Some(message) = speaks_of_nothing([context.baseline, context.candidate], &rule.scope) {
         return unknown(check, message);
+    }
+    if context.graphs == Graphs::AtTheirLaunches && rule.scope.category.is_some() {
+        // Ops say what their kernels do, else the kernel's name does.
+        let message = "captures tell kinds of work on one side alone: record both with, or without";
+        return unknown(check, message.to_owned());
     }
     let before = samples(context.baseline, rule.measure, &rule.scope);
     let after = samples(context.candidate, rule.measure, &rule.scope);
@@ -167,7 +172,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Check {
         (check.state, check.message) = (State::Inconclusive, message);
         check
     };
-    let candidate = context.candidate;
+    let [baseline, candidate] = context.whole;
     if let Some(message) = speaks_of_nothing([candidate, candidate], &budget.scope) {
         return unknown(check, message);
     }
@@ -183,7 +188,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Check {
     check.findings.push(Finding {
         place: place(&budget.scope),
         what: "is not within its budget".to_owned(),
-        before: budget.before(context.baseline),
+        before: budget.before(baseline),
         after: shown,
         limit: budget.text.clone(),
         evidence: vec![format!("the median of {} runs", candidate.runs.len())],

@@ -1,23 +1,92 @@
-//! A digest → the same without modules: where only one side has them, places without them are all that
-//! both have.
+//! A digest → the same with places left out that only one side has: what they call stands in their
+//! place, and equal calls become one.
+//!
+//! ```text
+//! without modules            at the launches of graphs          with graphs as their calls
+//! Net_0 ── aten::mm          GraphLaunch ─ Net_0 ─ mm ─ gemm    GraphLaunch ─ Net_0 ─ mm ─ gemm
+//!     ↓                          ↓                                  ↓
+//! aten::mm                   GraphLaunch ─ gemm                 GraphLaunch, Net_0 ─ mm ─ gemm
+//! ```
 
-use crate::gate::digest::{Digest, Node, NodeKind, Range, Variant};
+use crate::gate::digest::{Captured, Digest, Node, NodeKind, Range, Variant};
 use indextree::{Arena, NodeId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The digest with what modules call put in their place; equal calls become one.
+/// The digest without modules: where only one side has them, places without them are all that both have.
 pub(super) fn without_modules(digest: &Digest) -> Digest {
+    without(digest, |node, _| match node.kind {
+        NodeKind::Module => Below::InPlaceOfThis,
+        NodeKind::Step
+        | NodeKind::Op
+        | NodeKind::Wait
+        | NodeKind::GraphLaunch
+        | NodeKind::Kernel
+        | NodeKind::Copy
+        | NodeKind::Memset => Below::This,
+    })
+}
+
+/// The digest with the kernels of graphs at the launches of these, as it would be without captures.
+pub(in crate::gate) fn at_launches(digest: &Digest) -> Digest {
+    let mut bare = without(digest, |node, is_in_graph| match is_in_graph && !node.kind.is_gpu() {
+        true => Below::InPlaceOfThis,
+        false => Below::This,
+    });
+    let nodes = || digest.ids().filter(|&(_, id)| !is_in_graph(digest, id)).map(|(_, id)| id);
+    let setup = &mut bare.setup;
+    setup.captured = Captured::No;
+    setup.has_modules = nodes().any(|id| digest.node(id).kind == NodeKind::Module);
+    setup.has_shapes &=
+        nodes().any(|id| digest.node(id).variants.iter().any(|v| !v.dims.is_empty()));
+    bare
+}
+
+/// The digest with what was captured in the place of the launches of graphs, as if it had been called
+/// there.
+pub(in crate::gate) fn as_called(digest: &Digest) -> Digest {
+    without(digest, |node, _| match node.kind {
+        NodeKind::GraphLaunch => Below::BesideThis,
+        NodeKind::Step
+        | NodeKind::Module
+        | NodeKind::Op
+        | NodeKind::Wait
+        | NodeKind::Kernel
+        | NodeKind::Copy
+        | NodeKind::Memset => Below::This,
+    })
+}
+
+fn is_in_graph(digest: &Digest, id: NodeId) -> bool {
+    id.ancestors(&digest.tree).skip(1).any(|id| digest.node(id).kind == NodeKind::GraphLaunch)
+}
+
+/// Where what stands below a place goes.
+enum Below {
+    /// It stays.
+    This,
+    /// It takes the place of this one, which is left out.
+    InPlaceOfThis,
+    /// It stands beside this one.
+    BesideThis,
+}
+
+/// The digest with places left out; `below` says of each node, and of whether it is in a graph, where
+/// what stands below it goes.
+fn without(digest: &Digest, below: impl Fn(&Node, bool) -> Below) -> Digest {
     let mut tree = Arena::new();
     let root = tree.new_node(digest.node(digest.root).clone());
-    let mut places: FxHashMap<NodeId, NodeId> = FxHashMap::default();
+    // For each place below which one what it calls stands, and whether that is in a graph.
+    let mut places: FxHashMap<NodeId, (NodeId, bool)> = FxHashMap::default();
     let mut known: FxHashMap<(NodeId, NodeKind, String), NodeId> = FxHashMap::default();
-    places.insert(digest.root, root);
+    places.insert(digest.root, (root, false));
     for (_, id) in digest.ids().skip(1) {
         let above = id.parent(&digest.tree).and_then(|above| places.get(&above).copied());
-        let (above, node) = (above.unwrap_or(root), digest.node(id));
-        if node.kind == NodeKind::Module {
-            places.insert(id, above);
+        let ((above, is_in_graph), node) = (above.unwrap_or((root, false)), digest.node(id));
+        let (goes, inside) =
+            (below(node, is_in_graph), is_in_graph || node.kind == NodeKind::GraphLaunch);
+        if let Below::InPlaceOfThis = goes {
+            places.insert(id, (above, inside));
             continue;
         }
         let place = match known.get(&(above, node.kind, node.name.clone())) {
@@ -32,7 +101,8 @@ pub(super) fn without_modules(digest: &Digest) -> Digest {
                 place
             }
         };
-        places.insert(id, place);
+        let stands_below = if let Below::BesideThis = goes { above } else { place };
+        places.insert(id, (stands_below, inside));
     }
     Digest { tree, root, ..digest.clone() }
 }

@@ -4,9 +4,10 @@ use super::variants::Exchanged;
 use crate::program::Words;
 
 /// Words of ops that do the work of several.
-const FUSED: [&str; 12] = [
+const FUSED: [&str; 13] = [
     "fused",
     "foreach",
+    "multi tensor",
     "scaled dot product",
     "flash attn",
     "attention",

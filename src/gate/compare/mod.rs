@@ -17,6 +17,7 @@ mod change;
 mod flat;
 mod fusion;
 mod gather;
+mod graphs;
 mod lists;
 mod modules;
 mod sums;
@@ -25,6 +26,8 @@ mod variants;
 mod walk;
 
 pub use change::{Change, Item, Place, Site, StructureRule};
+pub(super) use graphs::Graphs;
+pub(super) use tell::REGION;
 
 use super::digest::Digest;
 

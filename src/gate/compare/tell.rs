@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
 /// The op around a region that was compiled: as many as there are, as often the compiler gave up.
-const REGION: &str = "Torch-Compiled Region";
+pub(in crate::gate) const REGION: &str = "Torch-Compiled Region";
 
 impl<'d> Walk<'d> {
     /// Kernels, copies and memsets that a place has more or fewer of.
@@ -34,11 +34,13 @@ impl<'d> Walk<'d> {
         let is_graph = self.after.node(pair.two).kind == NodeKind::GraphLaunch;
         let more: u64 = new.iter().map(|s| s.after.usual - s.before.usual).sum();
         let less: u64 = gone.iter().map(|s| s.before.usual - s.after.usual).sum();
-        let rule = match (more > less, gone.is_empty()) {
-            (false, false) if is_graph && less > more => StructureRule::GraphReplayLost,
-            (true, false) if !is_graph => StructureRule::LostFusion,
-            (true, _) => StructureRule::KernelsPerCall,
-            (false, _) => StructureRule::NewKernel,
+        // A library that takes another way does the same work with more kernels: nothing was fused.
+        let was_fused = gone.iter().any(|surplus| is_fused(surplus.name));
+        let rule = match more > less {
+            false if !gone.is_empty() && is_graph && less > more => StructureRule::GraphReplayLost,
+            true if was_fused && !is_graph => StructureRule::LostFusion,
+            true => StructureRule::KernelsPerCall,
+            false => StructureRule::NewKernel,
         };
         if rule == StructureRule::GraphReplayLost {
             gone.iter().for_each(|surplus| self.add_surplus(pair, rule, surplus));

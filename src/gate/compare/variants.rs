@@ -38,6 +38,11 @@ impl Exchanged {
         self.new.retain(|(variant, _)| is_kept(variant, true));
     }
 
+    /// Whether neither side has more calls with any arguments.
+    pub(super) fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.new.is_empty()
+    }
+
     /// Whether arguments took the place of others.
     pub(super) fn is_exchange(&self) -> bool {
         !self.gone.is_empty() && !self.new.is_empty()

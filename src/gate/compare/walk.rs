@@ -9,6 +9,7 @@ use super::sums::{ArgumentSums, Sums, argument_sums, sums};
 use super::variants::Exchanged;
 use crate::gate::digest::{Digest, Node, NodeKind, Range};
 use indextree::NodeId;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
@@ -19,10 +20,9 @@ pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
         bags: (&bags.0, &bags.1),
         found: BTreeMap::new(),
         variable: Vec::new(),
-        coarse_arguments: (before.setup.is_coarse || after.setup.is_coarse)
-            .then(|| (argument_sums(before), argument_sums(after))),
-        coarse: (before.setup.is_coarse || after.setup.is_coarse)
-            .then(|| (sums(before), sums(after))),
+        is_coarse: before.setup.is_coarse || after.setup.is_coarse,
+        coarse_arguments: OnceCell::new(),
+        coarse: OnceCell::new(),
     };
     let mut open = vec![Pair { one: before.root, two: after.root, arguments: Told::No }];
     while let Some(pair) = open.pop() {
@@ -58,9 +58,11 @@ pub(super) struct Walk<'d> {
     pub(super) bags: (&'d Bags<'d>, &'d Bags<'d>),
     pub(super) found: BTreeMap<Key, Change>,
     pub(super) variable: Vec<String>,
-    /// Where a clock of whole µs cannot tell which call is in which: what each op comes to in a step.
-    coarse: Option<(Sums<'d>, Sums<'d>)>,
-    coarse_arguments: Option<(ArgumentSums<'d>, ArgumentSums<'d>)>,
+    /// Whether a clock of whole µs cannot tell which call is in which.
+    is_coarse: bool,
+    /// What each op comes to in a step then; added up when it is first asked for.
+    coarse: OnceCell<(Sums<'d>, Sums<'d>)>,
+    coarse_arguments: OnceCell<(ArgumentSums<'d>, ArgumentSums<'d>)>,
 }
 
 /// More or fewer calls of one sort at a place.
@@ -111,7 +113,8 @@ impl<'d> Walk<'d> {
             }
             if calls.1.is_above(calls.0) {
                 let exchanged = self.exchanged(&ones, &twos);
-                is_split_here |= key.0 == NodeKind::Op && is_split(&exchanged);
+                is_split_here |=
+                    key.0 == NodeKind::Op && is_split(&exchanged) && self.does_work(&twos);
                 new.push(surplus(twos));
             } else if calls.0.is_above(calls.1) {
                 gone.push(surplus(ones));
@@ -131,13 +134,24 @@ impl<'d> Walk<'d> {
         below
     }
 
+    /// Whether something runs on the GPU below these places; in traces without GPU work nothing tells.
+    /// What only looks at memory in another way cannot be split.
+    fn does_work(&self, ids: &[NodeId]) -> bool {
+        let tree = &self.after.tree;
+        let mut below = ids.iter().flat_map(|id| id.descendants(tree));
+        !self.after.setup.has_gpu || below.any(|id| self.after.node(id).kind.is_gpu())
+    }
+
     /// Whether a clock of whole µs may have put calls of an op, of which a step has as many as before,
     /// elsewhere.
     fn is_moved(&self, (kind, name): &(NodeKind, String)) -> bool {
-        let Some((before, after)) = &self.coarse else { return false };
+        if !self.is_coarse || *kind != NodeKind::Op {
+            return false;
+        }
+        let (before, after) = self.coarse.get_or_init(|| (sums(self.before), sums(self.after)));
         let of = |sums: &Sums<'_>| sums.get(name.as_str()).copied().unwrap_or_default();
         let (one, two) = (of(before), of(after));
-        *kind == NodeKind::Op && one.least <= two.most && two.least <= one.most && one.most > 0
+        one.least <= two.most && two.least <= one.most && one.most > 0
     }
 
     /// The counts of a place as they would be, were the place called as often as its partner.
@@ -236,7 +250,10 @@ impl<'d> Walk<'d> {
         };
         let mut exchanged = Exchanged::of(&nodes(self.before, ones), &nodes(self.after, twos));
         let name = twos.first().map(|&id| self.after.node(id).name.as_str());
-        if let (Some((before, after)), Some(name)) = (&self.coarse_arguments, name) {
+        if let (true, Some(name)) = (self.is_coarse && !exchanged.is_empty(), name) {
+            let (before, after) = self
+                .coarse_arguments
+                .get_or_init(|| (argument_sums(self.before), argument_sums(self.after)));
             exchanged.keep(|variant, is_new| {
                 let key = (name, variant.dims.as_str(), variant.types.as_str());
                 let of = |sums: &ArgumentSums<'_>| sums.get(&key).copied().unwrap_or_default();

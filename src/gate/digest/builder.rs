@@ -1,16 +1,17 @@
 //! Call trees of the runs of one side, one after the other → their [`Digest`].
 
-use super::growth::Growth;
+use super::growth::{Firsts, Growth};
 use super::run::Run;
 use super::tallies::Nodes;
 use super::totals::{StepTotals, Totals};
 use super::{Digest, RunFacts, Setup};
 use crate::analysis::{Categories, TraceCategories};
 use crate::error::{Error, ErrorKind, Result};
-use crate::program::{Program, RepeatDetection};
+use crate::program::{CaptureSource, Footing, Measure, Program, RepeatDetection};
+use crate::side::PerSide;
 use crate::tree::CallTree;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Takes runs of one side, and becomes their digest.
 #[derive(Debug)]
@@ -20,8 +21,11 @@ pub struct Digester {
     setup: Option<Setup>,
     runs: Vec<RunFacts>,
     totals: Totals,
-    categories: Categories,
+    /// Made when first asked for: where they are not given, beside the reading of the first run.
+    categories: OnceLock<Categories>,
     repeats: RepeatDetection,
+    captures: CaptureSource,
+    remarks: Vec<String>,
     /// Calls of each op of the first run in a step.
     ops: Option<BTreeMap<String, f64>>,
 }
@@ -32,14 +36,15 @@ pub(in crate::gate) const ONE_PROGRAM: f64 = 0.5;
 /// The share of calls that two sides have both, of what either has.
 pub(in crate::gate) fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
-    let shared: f64 = one.iter().map(|(name, &calls)| calls.min(of(two, name))).sum();
+    // From 0: an empty sum of floats is −0.
+    let shared = one.iter().fold(0.0, |sum, (name, &calls)| sum + calls.min(of(two, name)));
     let all = one.values().sum::<f64>() + two.values().sum::<f64>() - shared;
     if all > 0.0 { shared / all } else { 1.0 }
 }
 
 impl Default for Digester {
     fn default() -> Self {
-        Digester::new(Categories::default(), RepeatDetection::Found)
+        Digester::with(OnceLock::new(), RepeatDetection::Found)
     }
 }
 
@@ -47,6 +52,10 @@ impl Digester {
     /// Without any run yet; says by which rules kinds of work are told, and whether repeats stand for
     /// steps where none are recorded.
     pub fn new(categories: Categories, repeats: RepeatDetection) -> Digester {
+        Digester::with(OnceLock::from(categories), repeats)
+    }
+
+    fn with(categories: OnceLock<Categories>, repeats: RepeatDetection) -> Digester {
         Digester {
             nodes: Nodes::new(),
             steps: 0,
@@ -55,8 +64,27 @@ impl Digester {
             totals: Totals::default(),
             categories,
             repeats,
+            captures: CaptureSource::default(),
+            remarks: Vec::new(),
             ops: None,
         }
+    }
+
+    /// Looks there for what was recorded while the graphs of each run were captured.
+    #[must_use]
+    pub fn captures(mut self, source: CaptureSource) -> Digester {
+        self.captures = source;
+        self
+    }
+
+    /// Where the captures of each run are looked for.
+    pub(in crate::gate) fn capture_source(&self) -> &CaptureSource {
+        &self.captures
+    }
+
+    /// The rules by which kinds of work are told.
+    pub(in crate::gate) fn categories(&self) -> &Categories {
+        self.categories.get_or_init(Categories::default)
     }
 
     /// Adds a run.
@@ -66,36 +94,60 @@ impl Digester {
     /// same.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::with_repeats(tree, self.repeats);
-        let rules = self.categories.clone();
-        let run = Run::new(&program);
-        let (categories, (ops, setup)) = rayon::join(
-            || TraceCategories::of(&program, run.measure, &rules),
-            || (run.ops(), run.setup()),
+        let rules = self.categories().clone();
+        let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
+        // What the calls are is told beside where they stand. Facts that both ask for are found once.
+        let (grown, (work, mut totals, footing)) = rayon::join(
+            || self.grow(&program, measure),
+            || {
+                program.steps();
+                program.communication();
+                let work = TraceCategories::of(&program, measure, &rules);
+                let totals = StepTotals::of_groups(&program, measure, &work);
+                (work, totals, Footing::of(&program))
+            },
         );
-        self.check_likeness(&run, ops)?;
+        let (run, firsts, whole) = grown?;
+        totals.join(whole);
         let steps = program.steps().len().max(1);
+        firsts.describe(&mut self.nodes, &run, &work);
+        self.add_setup(run.setup(&footing));
+        self.totals.add_run(&totals, self.steps);
+        self.remarks.extend(run.remarks());
+        self.runs.push(run.facts(&footing, steps as u64));
+        self.steps += steps;
+        Ok(())
+    }
+
+    /// Adds the calls of a run, if it is one of the program; what its steps come to as wholes.
+    fn grow<'p>(
+        &mut self,
+        program: &'p Program,
+        measure: Measure,
+    ) -> Result<(Run<'p>, Firsts, StepTotals)> {
+        let run = Run::new(program, measure);
+        self.check_likeness(&run)?;
+        let place = (self.steps, self.runs.len());
+        let firsts = Growth::of(&mut self.nodes, &run, place).grow();
+        Ok((run, firsts, StepTotals::of_wholes(program, measure)))
+    }
+
+    /// What one run shows, all can show.
+    fn add_setup(&mut self, setup: Setup) {
         match &mut self.setup {
-            // What one run shows, all can show.
             Some(known) => {
                 known.has_gpu |= setup.has_gpu;
                 known.has_modules |= setup.has_modules;
                 known.has_shapes |= setup.has_shapes;
                 known.is_coarse |= setup.is_coarse;
+                known.captured = known.captured.and(setup.captured);
             }
             None => self.setup = Some(setup),
         }
-        let place = (self.steps, self.runs.len());
-        let (totals, ()) = rayon::join(
-            || StepTotals::of(&run, &categories),
-            || Growth::of(&mut self.nodes, &run, &categories, place).grow(),
-        );
-        self.totals.add_run(&totals, self.steps);
-        self.runs.push(run.facts(steps as u64));
-        self.steps += steps;
-        Ok(())
     }
 
-    fn check_likeness(&mut self, run: &Run<'_>, ops: BTreeMap<String, f64>) -> Result<()> {
+    fn check_likeness(&mut self, run: &Run<'_>) -> Result<()> {
+        let ops = run.ops();
         let Some(first) = &self.ops else {
             self.ops = Some(ops);
             return Ok(());
@@ -122,6 +174,7 @@ impl Digester {
             times: self.totals.times(),
             counts: self.totals.counts(self.steps),
             runs: self.runs,
+            remarks: self.remarks,
             tree,
             root,
         }

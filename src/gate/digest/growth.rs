@@ -16,17 +16,39 @@ use rustc_hash::FxHashMap;
 /// Nodes by what is around them and the name of a call.
 type Seen = FxHashMap<(NodeId, NodeKind, TextId), NodeId>;
 
+/// The first call of each place of a run: what it is tells what the place is.
+#[derive(Debug)]
+pub(super) struct Firsts(Vec<(NodeId, CallId)>);
+
+impl Firsts {
+    /// Tells the places that no earlier run has what they are.
+    pub(super) fn describe(&self, nodes: &mut Nodes, run: &Run<'_>, work: &TraceCategories<'_>) {
+        for &(id, call) in &self.0 {
+            let node = nodes.node(id);
+            if !node.phase.is_empty() {
+                continue;
+            }
+            run.program.phases().phase(call).label().clone_into(&mut node.phase);
+            node.is_collective = run.program.communication().is(run.tree, call);
+            if run.measure.slot(run.tree, call).is_some() {
+                work.name(run.tree, call).clone_into(&mut node.category);
+            }
+        }
+    }
+}
+
 /// Adds the calls of one run to the nodes.
 pub(super) struct Growth<'d, 'r> {
     into: &'d mut Nodes,
     run: &'r Run<'r>,
-    categories: &'r TraceCategories<'r>,
     /// The node of each call, or of the nearest place above it.
     nodes: Vec<Option<NodeId>>,
     /// Nodes by what is around them and the name in this trace.
     seen: Seen,
+    /// The first calls of places, with them.
+    firsts: Firsts,
     /// For each outermost backward op its forward op.
-    forward: FxHashMap<CallId, CallId>,
+    forward: Vec<Option<CallId>>,
     sites: Sites,
     /// Columns of each node, by the arguments and frames of this trace.
     arguments: FxHashMap<(NodeId, ArgumentsId), Counts>,
@@ -41,16 +63,18 @@ impl<'d, 'r> Growth<'d, 'r> {
     pub(super) fn of(
         into: &'d mut Nodes,
         run: &'r Run<'r>,
-        categories: &'r TraceCategories<'r>,
         (first_step, number): (usize, usize),
     ) -> Growth<'d, 'r> {
-        let forward = run.tree.backward_links().into_iter().map(|(op, back)| (back, op)).collect();
+        let mut forward = vec![None; run.tree.len()];
+        for &(op, backward) in run.tree.backward_links() {
+            forward[backward.index()] = Some(op);
+        }
         Growth {
             into,
             run,
-            categories,
             nodes: vec![None; run.tree.len()],
             seen: FxHashMap::default(),
+            firsts: Firsts(Vec::new()),
             forward,
             sites: Sites::of(run.tree),
             arguments: FxHashMap::default(),
@@ -60,14 +84,14 @@ impl<'d, 'r> Growth<'d, 'r> {
         }
     }
 
-    /// Adds all calls.
-    pub(super) fn grow(mut self) {
+    /// Adds all calls; the first call of each place is returned.
+    pub(super) fn grow(mut self) -> Firsts {
         // Forward calls first: modules come in the order in which the program calls them.
         let tree = self.run.tree;
         let mut behind: Vec<CallId> = Vec::new();
         let mut at = 0;
         while let Some(call) = tree.call_id(at) {
-            if self.forward.contains_key(&call) {
+            if self.forward[call.index()].is_some() {
                 behind.push(call);
                 at = tree.end(call).index();
             } else {
@@ -78,7 +102,9 @@ impl<'d, 'r> Growth<'d, 'r> {
         for call in behind {
             tree.subtree(call).for_each(|call| self.add(call));
         }
+        let firsts = std::mem::replace(&mut self.firsts, Firsts(Vec::new()));
         self.write_columns();
+        firsts
     }
 
     fn add(&mut self, call: CallId) {
@@ -99,7 +125,9 @@ impl<'d, 'r> Growth<'d, 'r> {
         self.nodes[call.index()] = Some(id);
         self.count_launch(call, id);
         count(&mut self.into.tally(id).calls, step, 1);
-        self.add_bytes(call, id, step);
+        if kind.is_gpu() {
+            self.add_bytes(call, id, step);
+        }
         self.add_time(call, id);
         if kind == NodeKind::Op {
             self.add_arguments(call, id, step);
@@ -113,8 +141,8 @@ impl<'d, 'r> Growth<'d, 'r> {
     /// The node that a call stands below: for a backward op the module of its forward op.
     fn above(&self, call: CallId) -> NodeId {
         let tree = self.run.tree;
-        let above = match self.forward.get(&call) {
-            Some(&forward) => tree.module(forward),
+        let above = match self.forward[call.index()] {
+            Some(forward) => tree.module(forward),
             None => tree.parent(call),
         };
         above.and_then(|above| self.nodes[above.index()]).unwrap_or(self.into.root())
@@ -128,16 +156,7 @@ impl<'d, 'r> Growth<'d, 'r> {
         }
         let id = self.into.below(above, kind, &self.run.name(call));
         self.seen.insert(key, id);
-        let category = match self.is_accounted(call) {
-            true => self.categories.name(self.run.tree, call),
-            false => "",
-        };
-        let node = self.into.node(id);
-        if node.phase.is_empty() {
-            self.run.program.phases().phase(call).label().clone_into(&mut node.phase);
-            node.is_collective = self.run.program.communication().is(self.run.tree, call);
-            category.clone_into(&mut node.category);
-        }
+        self.firsts.0.push((id, call));
         id
     }
 
@@ -149,6 +168,7 @@ impl<'d, 'r> Growth<'d, 'r> {
         let tree = self.run.tree;
         if tree.kind(call) == CallKind::Runtime
             && tree.is_gpu_path(call)
+            && !tree.is_captured(call)
             && let Some(step) = self.run.step(call)
         {
             let step = self.first_step + step;
@@ -187,7 +207,7 @@ impl<'d, 'r> Growth<'d, 'r> {
 
     fn add_site(&mut self, call: CallId, id: NodeId, step: usize) {
         let tree = self.run.tree;
-        let called = self.forward.get(&call).copied().unwrap_or(call);
+        let called = self.forward[call.index()].unwrap_or(call);
         let frame = self.sites.frame(tree, called).and_then(|frame| tree.event(frame));
         if let Some(frame) = frame {
             count(self.frames.entry((id, tree.trace().name_id(frame))).or_default(), step, 1);

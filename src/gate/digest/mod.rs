@@ -23,6 +23,7 @@ pub(in crate::gate) use builder::{ONE_PROGRAM, likeness};
 pub use node::{Node, NodeKind, Range, Variant};
 pub(in crate::gate) use totals::COUNTS;
 
+use crate::program::Footing;
 use indextree::{Arena, NodeId};
 use std::collections::BTreeMap;
 
@@ -46,6 +47,29 @@ pub struct Setup {
     /// Whether all times are whole microseconds, so that of two short calls nothing says which is in
     /// which.
     pub is_coarse: bool,
+    /// Whether the launches of graphs show what was captured.
+    pub captured: Captured,
+}
+
+/// How far the launches of graphs show what was captured: see
+/// [`Captures`](crate::program::Captures).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Captured {
+    /// Kernels of a graph stand at its launch, or no graph was launched.
+    #[default]
+    No,
+    /// Some launches show it.
+    Partly,
+    /// Kernels of all graphs stand below the ops that launched them in the capture.
+    Wholly,
+}
+
+impl Captured {
+    /// Of launches of which some show this and others that.
+    #[must_use]
+    pub fn and(self, other: Captured) -> Captured {
+        if self == other { self } else { Captured::Partly }
+    }
 }
 
 /// What is known of one run.
@@ -73,6 +97,9 @@ pub struct Digest {
     pub times: BTreeMap<String, Vec<f64>>,
     /// Counts of a whole step: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,
+    /// What was odd when captures of graphs were looked for, a line for each run; none in a baseline
+    /// file.
+    pub remarks: Vec<String>,
     pub(in crate::gate) tree: Arena<Node>,
     pub(in crate::gate) root: NodeId,
 }
@@ -96,6 +123,21 @@ impl Digest {
     /// Steps of all runs.
     pub fn steps(&self) -> u64 {
         self.runs.iter().map(|run| run.steps).sum()
+    }
+
+    /// What the side was recorded on, and how whole it is.
+    pub fn footing(&self) -> Footing {
+        let shares = self.runs.iter().map(|run| run.launched_share);
+        Footing {
+            vendor: self.setup.vendor.clone(),
+            devices: self.setup.devices.clone(),
+            world_size: self.setup.world_size,
+            has_gpu: self.setup.has_gpu,
+            has_calls: !self.is_empty(),
+            runs: self.runs.len(),
+            cut_off: self.runs.iter().filter(|run| run.is_truncated).count(),
+            launched_share: shares.fold(f64::INFINITY, f64::min),
+        }
     }
 
     /// Launches in a step at and below a node.

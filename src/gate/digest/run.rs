@@ -1,13 +1,11 @@
 //! One run of a side: what its calls are in a digest, and the facts of it.
 
 use super::node::NodeKind;
-use super::{RunFacts, Setup};
+use super::{Captured, RunFacts, Setup};
 use crate::diff::plain_name;
-use crate::program::{Measure, Platform, Program, StepId, is_synchronisation};
-use crate::side::PerSide;
+use crate::program::{Footing, Measure, Program, StepId, is_synchronisation};
 use crate::trace::{ByName, Category, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// One run, with what its calls are.
@@ -20,64 +18,66 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(program: &'a Program) -> Run<'a> {
+    pub(super) fn new(program: &'a Program, measure: Measure) -> Run<'a> {
         let tree: &CallTree = program.tree();
-        let measure = Measure::of(PerSide::new(tree, tree));
         Run { program, tree, measure, kinds: kinds(tree) }
     }
 
-    /// Calls of each op in a step.
+    /// Calls of each op in a step, those left out that ran when a graph was captured: one run may show
+    /// them, and another not.
     pub(super) fn ops(&self) -> BTreeMap<String, f64> {
         let steps = self.program.steps().len().max(1) as f64;
-        let mut ops: FxHashMap<TextId, f64> = FxHashMap::default();
+        let trace = self.tree.trace();
+        let mut names: Vec<TextId> = Vec::new();
+        let mut calls_of = vec![0_u32; trace.texts().len()];
         for call in self.tree.calls().filter(|&call| self.kind(call) == Some(NodeKind::Op)) {
-            if let (Some(event), Some(_)) = (self.tree.event(call), self.step(call)) {
-                *ops.entry(self.tree.trace().name_id(event)).or_default() += 1.0 / steps;
+            if let (Some(event), Some(_)) = (self.tree.event(call), self.step(call))
+                && !trace.is_captured(event)
+            {
+                let name = trace.name_id(event);
+                if calls_of[name.index()] == 0 {
+                    names.push(name);
+                }
+                calls_of[name.index()] += 1;
             }
         }
-        let mut sums = BTreeMap::new();
-        let mut ops: Vec<(TextId, f64)> = ops.into_iter().collect();
-        ops.sort_by_key(|&(name, _)| name);
-        for (name, calls) in ops {
-            let name = plain_name(CallKind::Op, self.tree.trace().text(name)).into_owned();
-            *sums.entry(name).or_default() += calls;
+        let mut sums: BTreeMap<String, u32> = BTreeMap::new();
+        for name in names {
+            let plain = plain_name(CallKind::Op, trace.text(name)).into_owned();
+            *sums.entry(plain).or_default() += calls_of[name.index()];
         }
-        sums
+        sums.into_iter().map(|(name, calls)| (name, f64::from(calls) / steps)).collect()
     }
 
-    pub(super) fn setup(&self) -> Setup {
-        let header = self.tree.trace().header();
-        let mut devices: Vec<String> =
-            header.devices.iter().map(|device| device.name.clone()).collect();
-        devices.retain(|name| !name.is_empty());
-        devices.sort();
-        devices.dedup();
-        let group = header.distributed.as_ref().and_then(|group| group.world_size);
+    /// On what it was recorded and how, beside `footing`.
+    pub(super) fn setup(&self, footing: &Footing) -> Setup {
         Setup {
-            vendor: Platform::of(self.tree.trace()).vendor.label().to_owned(),
-            devices,
-            versions: header.versions.clone(),
-            world_size: group.and_then(|size| u64::try_from(size).ok()).unwrap_or(1),
-            has_gpu: self.measure == Measure::GpuTime,
+            vendor: footing.vendor.clone(),
+            devices: footing.devices.clone(),
+            versions: self.tree.trace().header().versions.clone(),
+            world_size: footing.world_size,
+            has_gpu: footing.has_gpu,
             has_modules: self.tree.calls().any(|call| self.tree.is_module(call)),
             is_coarse: has_coarse_clock(self.tree.trace()),
             has_shapes: self.tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
+            captured: captured(self.tree),
         }
     }
 
-    pub(super) fn facts(&self, steps: u64) -> RunFacts {
-        let (mut all, mut launched) = (0, 0);
-        for call in self.tree.calls().filter(|&call| self.tree.kind(call) == CallKind::Gpu) {
-            let time = self.tree.duration(call).0;
-            all += time;
-            launched += if self.tree.launch(call).is_some() { time } else { 0 };
-        }
+    pub(super) fn facts(&self, footing: &Footing, steps: u64) -> RunFacts {
         RunFacts {
             name: self.tree.trace().source().to_owned(),
             steps,
-            is_truncated: self.tree.trace().notes().get("TRUNCATED").is_some(),
-            launched_share: if all > 0 { launched as f64 / all as f64 } else { 1.0 },
+            is_truncated: footing.cut_off > 0,
+            launched_share: footing.launched_share,
         }
+    }
+
+    /// What was odd about the captures of its graphs.
+    pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
+        let told = self.tree.notes().iter().filter(|note| note.code.starts_with("CAPTURE_"));
+        let source = self.tree.trace().source();
+        told.map(move |note| format!("{source}: {} {}", note.code, note.message))
     }
 
     /// The step that a call counts to; `None` outside of all steps, and for GPU events whose launch is
@@ -119,6 +119,8 @@ fn kinds(tree: &CallTree) -> Vec<Option<NodeKind>> {
                 let is_step = steps.get(name, || trace.text(name).starts_with("ProfilerStep#"));
                 (!is_step).then_some(NodeKind::Op)
             }
+            // It did not run again when its graph was replayed.
+            CallKind::Runtime if tree.is_captured(call) => None,
             CallKind::Runtime if tree.is_graph_launch(call) => Some(NodeKind::GraphLaunch),
             CallKind::Runtime => {
                 let waits = waits.get(name, || is_synchronisation(trace.text(name)));
@@ -137,6 +139,17 @@ fn kinds(tree: &CallTree) -> Vec<Option<NodeKind>> {
         }
     };
     tree.calls().map(kind).collect()
+}
+
+/// How far the graph launches of a tree show what was captured.
+fn captured(tree: &CallTree) -> Captured {
+    let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
+    let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
+    tree.calls()
+        .filter(is_launch)
+        .map(|launch| if shows(launch) { Captured::Wholly } else { Captured::No })
+        .reduce(Captured::and)
+        .unwrap_or_default()
 }
 
 /// Whether all times of a trace are whole microseconds.

@@ -1,12 +1,11 @@
 //! One run → what each of its steps comes to as a whole; several runs → medians and ranges.
 
-use super::node::{NodeKind, Range};
-use super::run::Run;
+use super::node::Range;
 use crate::analysis::robust::median;
 use crate::analysis::{CategoryId, TraceCategories, group_figures};
-use crate::program::{Measure, Phase};
-use crate::trace::{Category, Nanos};
-use crate::tree::{CallId, CallKind};
+use crate::program::{Measure, Phase, Program, is_synchronisation};
+use crate::trace::{ByName, Category, Nanos};
+use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -46,13 +45,33 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    pub(super) fn of(run: &Run<'_>, categories: &TraceCategories<'_>) -> StepTotals {
-        let steps = run.program.steps().len().max(1);
-        let mut totals = StepTotals { steps, ..StepTotals::default() };
-        totals.add_counts(run);
-        totals.add_figures(run);
-        totals.add_groups(run, categories);
+    /// The counts of each step, its wall, and what its GPU did.
+    pub(super) fn of_wholes(program: &Program, measure: Measure) -> StepTotals {
+        let mut totals = StepTotals::none(program);
+        totals.add_counts(program);
+        totals.add_figures(program, measure);
         totals
+    }
+
+    /// The times of each kind of work and phase.
+    pub(super) fn of_groups(
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+    ) -> StepTotals {
+        let mut totals = StepTotals::none(program);
+        totals.add_groups(program, measure, categories);
+        totals
+    }
+
+    fn none(program: &Program) -> StepTotals {
+        StepTotals { steps: program.steps().len().max(1), ..StepTotals::default() }
+    }
+
+    /// Takes the counts, and all times, of others of the same run.
+    pub(super) fn join(&mut self, wholes: StepTotals) {
+        self.counts = wholes.counts;
+        self.times.extend(wholes.times);
     }
 
     fn time(&mut self, measure: &str, step: usize, time: Nanos) {
@@ -61,32 +80,39 @@ impl StepTotals {
             time.as_micros();
     }
 
-    fn add_counts(&mut self, run: &Run<'_>) {
-        let tree = run.tree;
+    fn add_counts(&mut self, program: &Program) {
+        let tree: &CallTree = program.tree();
         self.counts = std::array::from_fn(|_| vec![0; self.steps]);
+        let (mut waits, mut graphs) = (ByName::new(tree.trace()), ByName::new(tree.trace()));
         for call in tree.calls() {
-            let Some(step) = run.step(call) else { continue };
+            let Some(step) = step_of(program, call) else { continue };
             let mut add = |count: Count, more: u64| self.counts[count as usize][step] += more;
             match tree.kind(call) {
+                CallKind::Runtime if tree.is_captured(call) => {}
                 CallKind::Runtime => {
-                    let kind = run.kind(call);
-                    add(Count::Launches, tree.is_gpu_path(call).into());
-                    add(Count::GraphLaunches, (kind == Some(NodeKind::GraphLaunch)).into());
-                    add(Count::Waits, (kind == Some(NodeKind::Wait)).into());
+                    let event = tree.event(call).expect("a runtime call is an event");
+                    let name = tree.trace().name_id(event);
+                    let is_launch = tree.is_gpu_path(call);
+                    add(Count::Launches, is_launch.into());
+                    let launches_graph = || names_graph_launch(tree.trace().text(name));
+                    let is_graph = is_launch && graphs.get(name, launches_graph);
+                    add(Count::GraphLaunches, is_graph.into());
+                    let waiting = || is_synchronisation(tree.trace().text(name));
+                    add(Count::Waits, waits.get(name, waiting).into());
                 }
-                CallKind::Gpu => count_gpu_event(run, call, add),
+                CallKind::Gpu => count_gpu_event(program, call, add),
                 CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => {}
             }
         }
     }
 
     /// The wall of each step, and what its GPU did.
-    fn add_figures(&mut self, run: &Run<'_>) {
-        let (steps, measure) = (run.program.steps(), run.measure);
+    fn add_figures(&mut self, program: &Program, measure: Measure) {
+        let (tree, steps) = (program.tree(), program.steps());
+        let calls = || measure.calls(tree);
         let count = self.steps;
-        let group = |call: CallId| run.step(call).unwrap_or(count);
-        let calls = measure.calls(run.tree);
-        let figures = group_figures((run.program, measure), steps, calls, count + 1, group);
+        let group = |call: CallId| step_of(program, call).unwrap_or(count);
+        let figures = group_figures((program, measure), steps, calls(), count + 1, group);
         for (step, figures) in figures.iter().take(count).enumerate() {
             let wall = match steps.spans().get(step) {
                 Some(span) => span.end - span.start,
@@ -104,17 +130,22 @@ impl StepTotals {
         }
     }
 
-    fn add_groups(&mut self, run: &Run<'_>, categories: &TraceCategories<'_>) {
-        let (tree, measure) = (run.tree, run.measure);
+    fn add_groups(
+        &mut self,
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+    ) {
+        let tree: &CallTree = program.tree();
         let zeros = || vec![Nanos::ZERO; self.steps];
         let mut by_category: FxHashMap<CategoryId, Vec<Nanos>> = FxHashMap::default();
         let mut by_phase: BTreeMap<Phase, Vec<Nanos>> = BTreeMap::new();
         for call in measure.calls(tree) {
-            let Some(step) = run.step(call) else { continue };
+            let Some(step) = step_of(program, call) else { continue };
             let time = measure.time(tree, call);
             let category = categories.category(tree, call).id;
             by_category.entry(category).or_insert_with(zeros)[step] += time;
-            let phase = run.program.phases().phase(call);
+            let phase = program.phases().phase(call);
             by_phase.entry(phase).or_insert_with(zeros)[step] += time;
         }
         by_phase.remove(&Phase::Unknown);
@@ -131,19 +162,28 @@ impl StepTotals {
     }
 }
 
+/// The step that a call counts to, as in the nodes of a digest.
+fn step_of(program: &Program, call: CallId) -> Option<usize> {
+    let (tree, steps) = (program.tree(), program.steps());
+    match steps.is_empty() {
+        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
+        false => steps.step(call).map(|step| step.index()),
+    }
+}
+
 /// What a GPU event adds to the counts of its step.
-fn count_gpu_event(run: &Run<'_>, call: CallId, mut add: impl FnMut(Count, u64)) {
-    let tree = run.tree;
+fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u64)) {
+    let tree: &CallTree = program.tree();
     let event = tree.event(call).expect("a GPU event");
     if tree.trace().category(event) == Category::Memcpy {
         add(Count::Copies, 1);
         add(Count::CopyBytes, tree.trace().gpu_bytes().get(event).copied().unwrap_or(0));
         return;
     }
-    let in_graph = tree.launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
+    let in_graph = tree.running_launch(call).is_some_and(|launch| tree.is_graph_launch(launch));
     add(Count::Kernels, 1);
     add(Count::GraphKernels, in_graph.into());
-    add(Count::Collectives, run.program.communication().is(tree, call).into());
+    add(Count::Collectives, program.communication().is(tree, call).into());
 }
 
 /// What all runs of a side come to.

@@ -1,6 +1,6 @@
 //! [`Digest`] → what `tracetree baseline show` prints.
 
-use crate::gate::digest::{Digest, NodeKind};
+use crate::gate::digest::{Captured, Digest, NodeKind};
 use crate::report::one_line;
 use std::io::{self, Write};
 
@@ -32,6 +32,11 @@ impl Digest {
             yes(self.setup.has_gpu, "GPU events"),
             yes(self.setup.has_modules, "modules"),
             yes(self.setup.has_shapes, "shapes"),
+            match self.setup.captured {
+                Captured::No => None,
+                Captured::Partly => Some("captures of some graph launches"),
+                Captured::Wholly => Some("captures of its graphs"),
+            },
         ]
         .into_iter()
         .flatten()

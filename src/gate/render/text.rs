@@ -7,11 +7,20 @@ use std::io::{self, Write};
 /// Names of kernels are cut to this many characters.
 const LONGEST: usize = 160;
 
+/// So many findings of a rule are told at length; of the others a line each.
+const DETAILED: usize = 5;
+
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", headline(gate))?;
     for state in [State::Failed, State::Warned, State::Allowed] {
-        for (check, finding) in gate.findings(state) {
-            write_finding(gate, check, finding, out)?;
+        for check in &gate.checks {
+            let findings = check.findings.iter().filter(|finding| finding.state == state);
+            for (at, finding) in findings.enumerate() {
+                match at {
+                    ..DETAILED => write_finding(gate, check, finding, out)?,
+                    DETAILED.. => write_line(check, finding, at == DETAILED, out)?,
+                }
+            }
         }
     }
     let unsettled = |check: &&Check| check.state == State::NotTested;
@@ -81,12 +90,8 @@ fn write_finding(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out)?;
-    let phase = match finding.place.phase.as_str() {
-        "" | "unknown" => String::new(),
-        phase => format!(" [{phase}]"),
-    };
-    let place = short(&finding.place.words());
-    writeln!(out, "{} {} at {place}{phase}", finding.state.label(), check.title())?;
+    let (state, title) = (finding.state.label(), check.title());
+    writeln!(out, "{state} {title} at {}", place(finding))?;
     writeln!(out, "  {}", short(&finding.what))?;
     if let Some(site) = &finding.site {
         writeln!(out, "  called in {}", short(&site.to_string()))?;
@@ -100,6 +105,28 @@ fn write_finding(
         writeln!(out, "  {}", short(&finding.remark))?;
     }
     writeln!(out, "  look closer: {}", short(&gate.command(finding)))
+}
+
+/// A finding in a line, below others of its rule.
+fn write_line(
+    check: &Check,
+    finding: &Finding,
+    is_first: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if is_first {
+        writeln!(out, "\n{} {} as well at", finding.state.label(), check.title())?;
+    }
+    writeln!(out, "  {}", place(finding))?;
+    writeln!(out, "    {}", short(&finding.what))
+}
+
+fn place(finding: &Finding) -> String {
+    let words = short(&finding.place.words());
+    match finding.place.phase.as_str() {
+        "" | "unknown" => words,
+        phase => format!("{words} [{phase}]"),
+    }
 }
 
 fn short(text: &str) -> String {

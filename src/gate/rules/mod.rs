@@ -111,9 +111,6 @@ pub struct Rules {
     pub lost_launches: f64,
 }
 
-/// Usual share of GPU time by which the launches in the trace may go down.
-const LOST_LAUNCHES: f64 = 0.05;
-
 impl Default for Rules {
     fn default() -> Self {
         Rules {
@@ -122,7 +119,7 @@ impl Default for Rules {
             budgets: Vec::new(),
             allow: Vec::new(),
             inconclusive: Inconclusive::Fails,
-            lost_launches: LOST_LAUNCHES,
+            lost_launches: crate::program::LOST_LAUNCHES,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{CAPTURE_FOLDER, CaptureFile, ReadOptions, Trace};
-use crate::tree::{CallTree, Capture, names_graph_launch};
+use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -104,11 +104,31 @@ impl Captures {
         Ok(())
     }
 
+    /// The tree with captured calls; as it is where no capture was looked for.
+    ///
+    /// # Errors
+    /// If `reading` is strict and a capture was of no use.
+    pub fn complete(
+        &self,
+        tree: CallTree,
+        options: TreeOptions,
+        reading: &ReadOptions,
+    ) -> Result<CallTree> {
+        if self.is_empty() && self.notes().is_empty() {
+            return Ok(tree);
+        }
+        let tree = self.add_to(&tree, options);
+        if reading.strict {
+            Captures::strictly(&tree)?;
+        }
+        Ok(tree)
+    }
+
     /// An error where a tree's notes say that a capture was of no use.
     ///
     /// # Errors
     /// If there is such a note.
-    pub fn strictly(tree: &CallTree) -> Result<()> {
+    fn strictly(tree: &CallTree) -> Result<()> {
         match USELESS.iter().find_map(|code| tree.notes().get(code)) {
             None => Ok(()),
             Some(note) => Err(Error::new(

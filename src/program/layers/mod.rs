@@ -154,7 +154,7 @@ const IN_NONE: u32 = u32::MAX;
 fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
     let mut layers = vec![IN_NONE; tree.len()];
     let mut backward: FxHashMap<CallId, CallId> = FxHashMap::default();
-    backward.extend(tree.backward_links().into_iter().map(|(forward, back)| (back, forward)));
+    backward.extend(tree.backward_links().iter().map(|&(forward, back)| (back, forward)));
     for (stack, found) in found.iter().enumerate() {
         let first = places.len() as u32;
         let ids = (0..found.stack.layers.len() as u32).map(|layer| (stack as u32, layer));
