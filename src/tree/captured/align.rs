@@ -10,8 +10,8 @@
 //! stream 2    B   D
 //! ```
 //!
-//! A program issues runs of launches on one stream, and an op all of its launches: so a pair on another stream
-//! than the pair before costs something, and a state knows the stream of its last pair.
+//! All launches of an op go to one stream, so one on another stream than the one before costs something: a
+//! state within an op knows the stream of its last pair.
 //!
 //! States that have used up equally many compete; the best few hundred go on, those far behind do
 //! not. With one stream that is a band around the best path, so the cost is linear.
@@ -57,10 +57,8 @@ const MARGIN: Score = 2_000;
 const GAP: Score = 12;
 /// What it costs to use an event that started before one of another stream that is used up.
 const OUT_OF_ORDER: Score = 2;
-/// What it costs to go on with another stream.
-const OTHER_STREAM: Score = 0;
-/// What it costs to do so within one op.
-const OP_ON_TWO_STREAMS: Score = 8;
+/// What it costs to go on with another stream within one op.
+const OP_ON_TWO_STREAMS: Score = 2;
 /// How often the alignment is repeated with what the one before has taught.
 const LESSONS: usize = 4;
 
@@ -137,7 +135,8 @@ fn learned(
     found
 }
 
-/// How many launches, and how many events of each stream, are used up; and the stream of the last pair.
+/// How many launches, and how many events of each stream, are used up; and, within an op, the stream of the
+/// last pair.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
 /// A state that was reached, and how.
@@ -200,6 +199,7 @@ impl Search<'_, '_> {
         let launch = self.launched.get(launches as usize);
         if launch.is_some() {
             let reached = Reached { score: score - GAP, before, pair: None };
+            let last = last.filter(|_| self.goes_on(launches));
             offer(&mut fronts[(used + 1) % 3], (launches + 1, events, last), reached);
         }
         for stream in 0..self.streams.len() {
@@ -213,15 +213,19 @@ impl Search<'_, '_> {
                 continue;
             };
             let gain = gain - self.out_of_order(event, stream, &events);
-            let here = u8::try_from(stream).ok().filter(|_| self.streams.len() > 1);
-            let gain = match last {
-                Some(before) if Some(before) != here => gain - change_of_stream(launch),
-                Some(_) | None => gain,
-            };
+            let is_other = last.is_some_and(|last| usize::from(last) != stream);
+            let gain = gain - if is_other { OP_ON_TWO_STREAMS } else { 0 };
+            let here = u8::try_from(stream).ok().filter(|_| self.goes_on(launches));
             let pair = Some((launches, event));
             let reached = Reached { score: score + gain, before, pair };
             offer(&mut fronts[(used + 2) % 3], (launches + 1, next, here), reached);
         }
+    }
+
+    /// Whether the op of a launch launches the next one, too, while several streams are to choose from.
+    fn goes_on(&self, launch: u32) -> bool {
+        let next = self.launched.get(launch as usize + 1);
+        self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }
 
     /// Whether an event of another stream that started later is used up already.
@@ -249,10 +253,6 @@ impl Search<'_, '_> {
         }
         Alignment { launches, agreement: 1.0 }
     }
-}
-
-fn change_of_stream(launch: &Launched) -> Score {
-    if launch.follows { OP_ON_TWO_STREAMS } else { OTHER_STREAM }
 }
 
 /// Keeps the better of two ways to a state; of equal ones that from the better state before.
