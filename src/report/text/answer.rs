@@ -160,15 +160,16 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
 
 /// Of several causes at one op its shapes tell which is meant.
 fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
-    let mut place = match cause.module.as_str() {
+    let place = match cause.module.as_str() {
         "" => cause.place.clone(),
         module if cause.place == module => cause.place.clone(),
         module => format!("{}: {}", ModuleName::instance_or_name(module), cause.place),
     };
+    let mut evidence = one_line(&cause.evidence).into_owned();
     if !is_alone {
         let sizes = cause.arguments.as_ref().map(|arguments| first_sizes(arguments));
         let sizes = if sizes.baseline.is_empty() { sizes.candidate } else { sizes.baseline };
-        place += &if sizes.is_empty() { sizes } else { format!(" ({sizes})") };
+        evidence = if sizes.is_empty() { evidence } else { format!("{sizes}: {evidence}") };
     }
     let outside = match cause.reason == Reason::BeforeWindow {
         true => " (no part of the step)",
@@ -178,7 +179,7 @@ fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
         difference: figures.signed(cause.difference.0 as f64),
         reason: cause.reason.label(),
         place: one_line(&place).into_owned() + outside,
-        evidence: one_line(&cause.evidence).into_owned(),
+        evidence,
         time: cause.difference,
         node: cause.node,
     }
