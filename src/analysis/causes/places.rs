@@ -281,12 +281,13 @@ impl Analysis {
     }
 }
 
-/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: numbers tell instances. `thread` where the
-/// sides do not agree.
+/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: a number behind tells instances. `thread` where
+/// the sides do not agree.
 fn thread_name(names: PerSide<Option<&str>>) -> String {
     let own = |name: &str| {
         let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;
-        Some(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned())
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        Some(stem.strip_suffix('_').unwrap_or(name).to_owned())
     };
     let [one, two] = [names.baseline, names.candidate].map(|name| name.map(own));
     match (one.clone().or(two.clone()).flatten(), one.is_none() || two.is_none() || one == two) {
@@ -307,5 +308,7 @@ mod tests {
         assert_eq!(thread_name(PerSide::new(Some(one), None)), "thread pt_autograd");
         assert_eq!(thread_name(PerSide::new(Some(one), Some("thread 7 (python)"))), "thread");
         assert_eq!(thread_name(PerSide::new(Some("thread"), Some(two))), "thread");
+        let python = Some("thread 7 (python3.8)");
+        assert_eq!(thread_name(PerSide::new(python, python)), "thread python3.8");
     }
 }
