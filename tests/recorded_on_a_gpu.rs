@@ -256,3 +256,28 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
         });
     }
 }
+
+/// A model has a graph for each batch size, with all of its layers in each: that is no other model.
+#[test]
+fn graphs_of_two_batch_sizes_are_one_model() {
+    compare("decode_eager", "decode_graph", |analysis| {
+        let found = analysis.comparability();
+        assert!(found.both.get("DIFFERENT_MODEL").is_none(), "{:?}", found.both);
+        assert!(found.sides.candidate.get("GRAPH_REPLAY").is_some());
+    });
+}
+
+/// What moved late may hold calls that found their partners before: every call is in the merged tree once.
+#[test]
+fn a_captured_replay_and_a_compiled_run_make_one_tree() {
+    with_capture("decode_compiled", "decode_reduce_overhead", |analysis| {
+        let merged = analysis.diff().merged();
+        for side in Side::BOTH {
+            let calls = analysis.tree(side).calls();
+            assert!(calls.len() > 1000);
+            for call in calls {
+                assert_eq!(merged.node(merged.of(side, call)).call(side), Some(call));
+            }
+        }
+    });
+}
