@@ -1,8 +1,11 @@
 //! What a gate says of runs recorded on an H100: a program that was run three times, known changes of it,
 //! and replays of graphs with and without what was recorded while they were captured.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use support::files::inflated;
 use tracetree::gate::{Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
@@ -201,9 +204,11 @@ fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
         (captured("decode_graph"), 2, "captures of its graphs"),
     ] {
         let bytes = digest.to_baseline();
-        let text: serde_json::Value = serde_json::from_slice(&unpacked(&bytes)).expect("JSON");
+        let text: serde_json::Value =
+            serde_json::from_slice(&inflated(&bytes).expect("gzip")).expect("JSON");
         assert_eq!(text["schema"], schema);
-        let again = Digest::from_baseline("base.ttb", &unpacked(&bytes)).expect("a baseline");
+        let again = Digest::from_baseline("base.ttb", &inflated(&bytes).expect("gzip"))
+            .expect("a baseline");
         assert_eq!(again.setup, digest.setup);
         assert_eq!(again.to_baseline(), bytes);
         let mut overview = Vec::new();
@@ -211,14 +216,4 @@ fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
         assert!(String::from_utf8_lossy(&overview).contains(told));
         assert_eq!(check(&again, &digest).outcome, Outcome::Pass);
     }
-}
-
-fn unpacked(bytes: &[u8]) -> Vec<u8> {
-    use std::io::Read;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return bytes.to_vec();
-    }
-    let mut text = Vec::new();
-    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).expect("gzip");
-    text
 }

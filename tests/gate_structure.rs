@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::Path;
+use support::files::inflated;
 use support::trace_builder::TraceBuilder;
 use support::traces::real;
 use tracetree::gate::{Date, Digest, Digester, Gate, Outcome, Rules, Structure, StructureRule};
@@ -237,7 +238,7 @@ fn a_recorded_baseline_says_what_the_traces_say() {
     for (one, two) in pairs {
         let (Some(before), Some(after)) = (cpu(one), cpu(two)) else { return };
         let bytes = before.to_baseline();
-        let text = unpacked(&bytes);
+        let text = inflated(&bytes).expect("gzip");
         let recorded = Digest::from_baseline("base.ttb", &text).expect("a baseline");
         let [direct, by_file] = [&before, &recorded].map(|baseline| check(baseline, &after));
         assert_eq!(direct.outcome, by_file.outcome);
@@ -254,16 +255,6 @@ fn a_recorded_baseline_says_what_the_traces_say() {
     }
 }
 
-fn unpacked(bytes: &[u8]) -> Vec<u8> {
-    use std::io::Read;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return bytes.to_vec();
-    }
-    let mut text = Vec::new();
-    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).expect("gzip");
-    text
-}
-
 #[test]
 fn baselines_are_small_and_name_no_file() {
     for name in [
@@ -277,7 +268,7 @@ fn baselines_are_small_and_name_no_file() {
         let Some(path) = real(name) else { return };
         let bytes = file(&path).to_baseline();
         assert!(bytes.len() <= 100_000, "{name}: {} bytes", bytes.len());
-        let text = String::from_utf8(unpacked(&bytes)).expect("UTF-8");
+        let text = String::from_utf8(inflated(&bytes).expect("gzip")).expect("UTF-8");
         assert!(!text.contains("/work/") && !text.contains("/home/"), "{name}");
         assert!(!text.contains("site-packages"), "{name}");
     }
@@ -299,7 +290,7 @@ fn a_trace_without_its_gpu_events_is_inconclusive() {
 
 fn read_json(path: &Path) -> serde_json::Value {
     let bytes = std::fs::read(path).expect("a file");
-    serde_json::from_slice(&unpacked(&bytes)).expect("JSON")
+    serde_json::from_slice(&inflated(&bytes).expect("gzip")).expect("JSON")
 }
 
 fn gpu_events_removed(path: &Path) -> String {
@@ -315,7 +306,7 @@ fn gpu_events_removed(path: &Path) -> String {
 #[test]
 fn a_trace_that_is_cut_in_half_is_inconclusive() {
     let Some(path) = real("cpu/cnn.pt.trace.json.gz") else { return };
-    let text = unpacked(&std::fs::read(&path).expect("a file"));
+    let text = support::files::unpacked(&path).expect("a file");
     let half = Trace::from_reader("half", &text[..text.len() / 2], &Default::default());
     let half = digest([CallTree::build(half.expect("a trace"))]);
     let gate = check(&file(&path), &half);

@@ -28,10 +28,12 @@ pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
                 partner != NONE && trees.candidate.is_below(CallId(partner), CallId(b))
             })
             .collect();
+        if crossing.is_empty() {
+            continue;
+        }
         let moved = |call: CallId| pairing.relations.baseline[call.index()] == Relation::Moved;
-        match !crossing.is_empty() && !moved(a) && crossing.iter().all(|&above| moved(above)) {
+        match !moved(a) && crossing.iter().all(|&above| moved(above)) {
             true => crossing.into_iter().for_each(|above| dissolve(pairing, above)),
-            false if crossing.is_empty() => {}
             false => dissolve(pairing, a),
         }
     }

@@ -14,11 +14,18 @@ pub fn real_traces() -> Option<PathBuf> {
 /// # Errors
 /// If the file cannot be read or unpacked.
 pub fn unpacked(path: &Path) -> std::io::Result<Vec<u8>> {
-    let bytes = fs::read(path)?;
+    inflated(&fs::read(path)?)
+}
+
+/// The bytes; of gzip what is packed in them.
+///
+/// # Errors
+/// If they cannot be unpacked.
+pub fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
+        return Ok(bytes.to_vec());
     }
     let mut plain = Vec::new();
-    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut plain)?;
+    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut plain)?;
     Ok(plain)
 }

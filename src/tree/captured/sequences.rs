@@ -96,7 +96,7 @@ impl Launched {
                 kind,
                 name: name.map(|name| alphabet.id(name)),
                 grid: alphabet.grid(trace, trace.grids().get(event)),
-                context: context(tree, call, &mut nth, alphabet),
+                context: context(tree, call, op, &mut nth, alphabet),
                 follows: op.is_some() && op == before,
             }
         };
@@ -108,11 +108,11 @@ impl Launched {
 fn context(
     tree: &CallTree,
     launch: CallId,
+    op: Option<CallId>,
     nth: &mut FxHashMap<CallId, u32>,
     alphabet: &mut Alphabet,
 ) -> u32 {
     let trace = tree.trace();
-    let op = tree.ancestors(launch).find(|&above| tree.kind(above) == CallKind::Op);
     let frames = tree
         .ancestors(launch)
         .take_while(|&above| Some(above) != op)
