@@ -192,6 +192,7 @@ const DOORS: [(&str, &[&str]); 40] = [
     ("indextree", &["report", "gate"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
+    ("itoa", &["report"]),
     ("object_store", &["storage"]),
     ("open", &["cli"]),
     ("petgraph", &["tree"]),

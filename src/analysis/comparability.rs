@@ -8,7 +8,7 @@
 use super::Analysis;
 use super::robust::median;
 use crate::program::{
-    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Model, Obstacle, Stack, StackKind, Steps,
+    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Category, Nanos, Note, Notes, TextId};
@@ -87,8 +87,8 @@ impl Analysis {
 
     /// Two architectures, each told by more than a little evidence.
     fn check_architecture(&self, notes: &mut Notes) {
-        let models = PerSide::from_fn(|side| Model::with_steps(self.tree(side), self.steps(side)));
-        let told = models.map(|model| model.architecture.filter(|found| !found.is_thin));
+        let found = PerSide::from_fn(|side| Architecture::of(self.tree(side)));
+        let told = found.map(|found| found.filter(|found| !found.is_thin));
         if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
             notes.add(
                 "DIFFERENT_ARCHITECTURE",

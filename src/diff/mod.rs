@@ -133,10 +133,13 @@ impl TraceDiff {
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
-        let (pairing, regions) = match order::in_order(trees) {
+        let align = || match order::in_order(trees) {
             true => align_in_order(programs.as_ref(), &options.aliases),
             false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
         };
+        // The alignment keeps one thread busy; another one finds out meanwhile what depends on one tree.
+        let look_ahead = || Side::BOTH.iter().for_each(|&side| programs[side].look_ahead());
+        let ((pairing, regions), ()) = rayon::join(align, look_ahead);
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
         notes.add(

@@ -102,6 +102,13 @@ impl Program {
         self.phases.get_or_init(|| Phases::of(&self.tree))
     }
 
+    /// Works out what every account asks for.
+    pub(crate) fn look_ahead(&self) {
+        self.phases();
+        self.communication();
+        self.steps();
+    }
+
     /// Which calls are communication.
     pub(crate) fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))

@@ -14,9 +14,9 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
             text.push_str(&serde_json::to_string(names).expect("names are text"));
         }
         Cell::Json(json) => text.push_str(json),
-        Cell::Whole(number) => push(text, format_args!("{number}")),
+        Cell::Whole(number) => text.push_str(itoa::Buffer::new().format(*number)),
         Cell::Time(time) if column.unit == "ms" => push_millis(text, *time),
-        Cell::Time(time) => push(text, format_args!("{time}")),
+        Cell::Time(time) => time.push_micros(text),
         Cell::Decimal(number) => {
             let decimals = column.kind.decimals();
             push(text, format_args!("{number:.decimals$}"));

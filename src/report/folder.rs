@@ -1,5 +1,6 @@
 //! Files → a folder: written aside in parallel, in their order, moved into place when complete.
 
+use super::shared::Shared;
 use super::staging::Staging;
 use super::{ReportFile, ReportOptions};
 use crate::analysis::Analysis;
@@ -45,11 +46,22 @@ fn write_all(
     analysis: &Arc<Analysis>,
     options: &ReportOptions,
 ) -> Result<()> {
+    let shared = Shared::new(analysis);
     // A bridge hands out one file after the other; halves of the list would take unequally long.
-    files.iter().par_bridge().try_for_each(|file| {
-        write_file(&staging.path().join(file.name()), file, analysis, options)
-            .map_err(|error| cannot_write(&folder.join(file.name()), error))
-    })
+    let write = |files: &[&ReportFile]| {
+        files.iter().par_bridge().try_for_each(|file| {
+            write_file(&staging.path().join(file.name()), file, &shared, options)
+                .map_err(|error| cannot_write(&folder.join(file.name()), error))
+        })
+    };
+    // While the causes are found, what tells them would only wait for them.
+    let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
+    let find_and_write = || {
+        analysis.causes();
+        write(&telling)
+    };
+    let (one, two) = rayon::join(find_and_write, || write(&others));
+    one.and(two)
 }
 
 /// Copies a report to an address: the summary, which tells that there is a report, behind all others. What an
@@ -100,11 +112,11 @@ fn is_report(folder: &Path) -> bool {
 fn write_file(
     path: &Path,
     file: &ReportFile,
-    analysis: &Arc<Analysis>,
+    shared: &Shared<'_>,
     options: &ReportOptions,
 ) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);
-    file.write(analysis, options, &mut out)?;
+    file.write(shared, options, &mut out)?;
     out.flush()
 }
 

@@ -25,6 +25,7 @@ mod parquet;
 mod perfetto;
 mod read_inputs;
 mod read_uid_map;
+mod shared;
 mod staging;
 mod summary;
 mod text;
@@ -60,6 +61,7 @@ pub use unfinished::Unfinished;
 use crate::analysis::Analysis;
 use crate::error::Result;
 use crate::tables::TableKind;
+use shared::Shared;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -73,7 +75,7 @@ enum ReportFile {
 }
 
 /// Writes a file of the report.
-type WriteFile = fn(&Arc<Analysis>, &ReportOptions, &mut dyn Write) -> io::Result<()>;
+type WriteFile = fn(&Shared<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
     /// Name of the file in the folder.
@@ -84,33 +86,43 @@ impl ReportFile {
         }
     }
 
+    /// Whether the file has the causes, or the fusions that they are found with.
+    fn tells_causes(&self) -> bool {
+        match self {
+            ReportFile::Table(kind, _) => matches!(kind, TableKind::Causes | TableKind::Fusion),
+            ReportFile::Other(name, _) => {
+                name.starts_with("report.") || *name == "summary.json"
+            }
+        }
+    }
+
     fn write(
         &self,
-        analysis: &Arc<Analysis>,
+        shared: &Shared<'_>,
         options: &ReportOptions,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
             ReportFile::Table(kind, TableFormat::Csv) => {
-                write_csv_with(&kind.of(analysis), options.csv_texts, out)
+                write_csv_with(&kind.of(shared.analysis), options.csv_texts, out)
             }
             #[cfg(feature = "parquet")]
             ReportFile::Table(kind, TableFormat::Parquet) => {
-                write_parquet(&kind.of(analysis), &Origin::of(analysis), out)
+                write_parquet(&kind.of(shared.analysis), &Origin::of(shared.analysis), out)
             }
-            ReportFile::Other(_, write) => write(analysis, options, out),
+            ReportFile::Other(_, write) => write(shared, options, out),
         }
     }
 }
 
 /// What every report has besides the tables. The merged tree takes longest and comes first.
 const ALWAYS: [ReportFile; 4] = [
-    ReportFile::Other("merged_tree_output.txt", |analysis, _, out| {
-        text::merged_tree::write(analysis, out)
+    ReportFile::Other("merged_tree_output.txt", |shared, _, out| {
+        text::merged_tree::write(shared.analysis, out)
     }),
-    ReportFile::Other("stacks.json", |analysis, _, out| json::stacks::write(analysis, out)),
-    ReportFile::Other("cpu_op_map.json", |analysis, _, out| json::op_map::write(analysis, out)),
-    ReportFile::Other("summary.json", |analysis, _, out| summary::write(analysis, out)),
+    ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(shared.analysis, out)),
+    ReportFile::Other("cpu_op_map.json", |shared, _, out| json::op_map::write(shared.analysis, out)),
+    ReportFile::Other("summary.json", |shared, _, out| write_summary(shared.summary(), out)),
 ];
 
 /// The files of a format.
@@ -118,19 +130,19 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
         #[cfg(feature = "html")]
-        Emit::Html => vec![Other("report.html", |analysis, _, out| html::write(analysis, out))],
-        Emit::Markdown => vec![Other("report.md", |analysis, _, out| {
-            markdown::write(analysis, markdown::NAMES, out)
+        Emit::Html => vec![Other("report.html", |shared, _, out| html::write(shared, out))],
+        Emit::Markdown => vec![Other("report.md", |shared, _, out| {
+            markdown::write(shared, markdown::NAMES, out)
         })],
         #[cfg(feature = "xlsx")]
-        Emit::Xlsx => vec![Other("report.xlsx", |analysis, _, out| xlsx::write(analysis, out))],
+        Emit::Xlsx => vec![Other("report.xlsx", |shared, _, out| xlsx::write(shared, out))],
         #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
-            Other("folded.txt", |analysis, _, out| flame::write_folded(analysis, out)),
-            Other("flamegraph.svg", |analysis, _, out| flame::write_svg(analysis, out)),
+            Other("folded.txt", |shared, _, out| flame::write_folded(shared.analysis, out)),
+            Other("flamegraph.svg", |shared, _, out| flame::write_svg(shared.analysis, out)),
         ],
-        Emit::Perfetto => vec![Other("perfetto.json.gz", |analysis, options, out| {
-            perfetto::write(analysis, options, out)
+        Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, out| {
+            perfetto::write(shared.analysis, options, out)
         })],
     }
 }
@@ -203,6 +215,6 @@ pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result
 ///
 /// # Errors
 /// If `out` cannot be written to.
-pub fn write_markdown(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    markdown::write(analysis, top, out)
+pub fn write_markdown(analysis: &Arc<Analysis>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    markdown::write(&Shared::new(analysis), top, out)
 }

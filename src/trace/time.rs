@@ -53,11 +53,17 @@ impl PerSide<Nanos> {
     }
 }
 
-impl fmt::Display for Nanos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A report has a million of them: the digits are written from the last one on, in place.
+/// The digits of a time in µs, with three decimals.
+struct Digits {
+    text: [u8; 24],
+    start: usize,
+}
+
+impl Digits {
+    /// A report has a million of them: the digits are written from the last one on, in place.
+    fn of(time: Nanos) -> Digits {
         let mut text = [0; 24];
-        let (mut at, mut rest) = (text.len(), self.0.unsigned_abs());
+        let (mut at, mut rest) = (text.len(), time.0.unsigned_abs());
         for digit in 0.. {
             if digit == 3 {
                 at -= 1;
@@ -70,11 +76,28 @@ impl fmt::Display for Nanos {
             text[at] = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
-        if self.0 < 0 {
+        if time.0 < 0 {
             at -= 1;
             text[at] = b'-';
         }
-        f.pad(std::str::from_utf8(&text[at..]).expect("digits"))
+        Digits { text, start: at }
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text[self.start..]).expect("digits")
+    }
+}
+
+impl Nanos {
+    /// Appends what [`Display`](fmt::Display) shows.
+    pub(crate) fn push_micros(self, text: &mut String) {
+        text.push_str(Digits::of(self).as_str());
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(Digits::of(*self).as_str())
     }
 }
 

@@ -97,13 +97,13 @@ struct Brackets {
 
 impl Brackets {
     fn pass(&mut self, name: &str, at: usize, character: char) {
-        let after_operator = name[..at].ends_with("operator");
+        let follows = |text: &str| name[..at].ends_with(text);
         match character {
-            '<' if !after_operator && !name[..at].ends_with('<') => {
+            '<' if !follows("operator") && !follows("<") => {
                 self.angles += 1;
                 self.saved.push(std::mem::take(&mut self.others));
             }
-            '>' if self.angles > 0 && self.others == 0 && !name[..at].ends_with('-') => {
+            '>' if self.angles > 0 && self.others == 0 && !follows("-") => {
                 self.angles -= 1;
                 self.others = self.saved.pop().unwrap_or_default();
             }

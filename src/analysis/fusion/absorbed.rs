@@ -11,7 +11,7 @@
 //! >> aten::linear
 //! ```
 
-use super::explain::{self, FusionEvidence, Leaf, leaves, put_together};
+use super::explain::{self, FusionEvidence, Leaf, put_together};
 use super::pieces::Pieces;
 use super::{KernelChange, instances::OneSided};
 use crate::diff::MergedId;
@@ -58,7 +58,7 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
                 let kernels = at.map_or(&[][..], |at| &runs[at].kernels);
                 let is_free = |leaf: &Leaf<'_>| !used.contains(&(side, leaf.kernels[0]));
-                leaves(pieces.analysis, side, kernels).into_iter().filter(is_free).collect()
+                pieces.leaves.of(side, kernels).into_iter().filter(is_free).collect()
             };
             let (before, behind) = (free(near.before), free(near.behind));
             let taken = match together {
@@ -174,8 +174,8 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     });
     let both = !kernels.baseline.is_empty() && !kernels.candidate.is_empty();
     both.then(|| {
-        let here = leaves(pieces.analysis, side, &kernels[side]);
-        let there = leaves(pieces.analysis, side.other(), &kernels[side.other()]);
+        let here = pieces.leaves.of(side, &kernels[side]);
+        let there = pieces.leaves.of(side.other(), &kernels[side.other()]);
         (kernels, here, there)
     })
 }

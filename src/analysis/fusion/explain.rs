@@ -18,12 +18,18 @@
 use super::KernelChange;
 use super::pieces::Pieces;
 use crate::analysis::Analysis;
+use crate::analysis::CategoryId;
 use crate::analysis::categories::kernel_name;
 use crate::diff::is_fused;
 use crate::program::Words;
 use crate::side::{PerSide, Side};
+use crate::trace::{ArgumentsId, TextId};
 use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// Why a change is called a fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +61,11 @@ impl FusionEvidence {
 pub(super) struct Leaf<'a> {
     /// Its kernels.
     pub(super) kernels: Vec<CallId>,
+    traits: Rc<Traits<'a>>,
+}
+
+/// What is known of all leaves that are called alike, take the same inputs and launch kernels of the same names.
+pub(super) struct Traits<'a> {
     /// Words of the op without its namespace; of the kernel where there is no op.
     pub(super) op: Words,
     /// Words of the op and of its kernels.
@@ -74,6 +85,14 @@ pub(super) struct Leaf<'a> {
     /// Whether it is work of its own that serves no other op.
     is_specific: bool,
     replaces: Vec<&'a str>,
+}
+
+impl<'a> Deref for Leaf<'a> {
+    type Target = Traits<'a>;
+
+    fn deref(&self) -> &Traits<'a> {
+        &self.traits
+    }
 }
 
 impl Leaf<'_> {
@@ -122,7 +141,6 @@ const LIBRARIES: [&str; 5] = ["cudnn", "miopen", "mkldnn", "native", "thnn"];
 
 /// What the change of the kernel count at a node is.
 pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
-    let analysis = pieces.analysis;
     let counts = kernels.as_ref().map(Vec::len);
     let short = match counts.baseline < counts.candidate {
         true => Side::Baseline,
@@ -131,8 +149,8 @@ pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> Ker
     if counts.baseline == counts.candidate {
         return KernelChange::Count;
     }
-    let of_short = leaves(analysis, short, &kernels[short]);
-    let of_long = leaves(analysis, short.other(), &kernels[short.other()]);
+    let of_short = pieces.leaves.of(short, &kernels[short]);
+    let of_long = pieces.leaves.of(short.other(), &kernels[short.other()]);
     if of_short.len() >= of_long.len() {
         return KernelChange::Count;
     }
@@ -142,16 +160,65 @@ pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> Ker
     }
 }
 
-/// One leaf for each op call, or for each event without an op.
-pub(super) fn leaves<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
-    let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
-    for &kernel in kernels {
-        groups.entry(analysis.op_of(side, kernel).unwrap_or(kernel)).or_default().push(kernel);
-    }
-    groups.into_iter().map(|(call, kernels)| leaf(analysis, side, call, &kernels)).collect()
+/// The leaves of both sides, with what was found out about those that are alike.
+pub(super) struct Leaves<'a> {
+    analysis: &'a Analysis,
+    known: RefCell<FxHashMap<Likeness, Rc<Traits<'a>>>>,
 }
 
-fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]) -> Leaf<'a> {
+/// What makes two leaves alike.
+#[derive(PartialEq, Eq, Hash)]
+struct Likeness {
+    side: Side,
+    category: CategoryId,
+    arguments: Option<ArgumentsId>,
+    /// The op and the ops around it.
+    ops: Vec<Option<TextId>>,
+    kernels: Vec<Option<TextId>>,
+}
+
+impl<'a> Leaves<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Leaves<'a> {
+        Leaves { analysis, known: RefCell::default() }
+    }
+
+    /// One leaf for each op call, or for each event without an op.
+    pub(super) fn of(&self, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
+        let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
+        for &kernel in kernels {
+            let call = self.analysis.op_of(side, kernel).unwrap_or(kernel);
+            groups.entry(call).or_default().push(kernel);
+        }
+        let leaf = |(call, kernels): (CallId, Vec<CallId>)| {
+            let traits = self.traits(side, call, &kernels);
+            Leaf { kernels, traits }
+        };
+        groups.into_iter().map(leaf).collect()
+    }
+
+    fn traits(&self, side: Side, call: CallId, kernels: &[CallId]) -> Rc<Traits<'a>> {
+        let tree = self.analysis.tree(side);
+        let name = |call: CallId| tree.event(call).map(|event| tree.trace().name_id(event));
+        let around = tree.ancestors(call).take_while(|&above| tree.kind(above) == CallKind::Op);
+        let likeness = Likeness {
+            side,
+            category: self.analysis.category(side, kernels[0]).id,
+            arguments: tree.event(call).and_then(|event| tree.trace().arguments_id(event)),
+            ops: [call].into_iter().chain(around).map(name).collect(),
+            kernels: kernels.iter().map(|&kernel| name(kernel)).collect(),
+        };
+        let mut known = self.known.borrow_mut();
+        let traits = known.entry(likeness);
+        traits.or_insert_with(|| Rc::new(traits_of(self.analysis, side, call, kernels))).clone()
+    }
+}
+
+fn traits_of<'a>(
+    analysis: &'a Analysis,
+    side: Side,
+    call: CallId,
+    kernels: &[CallId],
+) -> Traits<'a> {
     let tree = analysis.tree(side);
     let stems: Vec<String> =
         kernels.iter().map(|&kernel| kernel_name::stem(tree.name(kernel))).collect();
@@ -169,8 +236,7 @@ fn leaf<'a>(analysis: &'a Analysis, side: Side, call: CallId, kernels: &[CallId]
     let names = around.map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
         is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
-    Leaf {
-        kernels: kernels.to_vec(),
+    Traits {
         is_generated,
         op: Words::of(op),
         all: Words::of(&format!("{op} {}", stems.join(" "))),

@@ -7,6 +7,7 @@
 //!     └── aten::copy_     part of it
 //! ```
 
+use super::explain::Leaves;
 use crate::analysis::Analysis;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -16,6 +17,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// The pieces of both sides, where they are ops; kernels need no list.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
+    pub(super) leaves: Leaves<'a>,
     ops: PerSide<Vec<bool>>,
 }
 
@@ -25,7 +27,7 @@ impl<'a> Pieces<'a> {
             Measure::GpuTime => PerSide::default(),
             Measure::HostSelfTime => PerSide::from_fn(|side| working_ops(analysis, side)),
         };
-        Pieces { analysis, ops }
+        Pieces { analysis, leaves: Leaves::new(analysis), ops }
     }
 
     /// Whether an accounted event is a piece: a kernel that neither copies nor sets memory, or an op

@@ -11,7 +11,7 @@
 //! that got it: a reduction in two steps has a small second one. What nothing names stays open, on both sides.
 
 use super::KernelChange;
-use super::explain::{FusionEvidence, Leaf, leaves};
+use super::explain::{FusionEvidence, Leaf};
 use super::pieces::Pieces;
 use crate::diff::{MergedId, Region};
 use crate::side::PerSide;
@@ -38,10 +38,10 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let inside = |side, call: CallId| -> Vec<CallId> {
         analysis.tree(side).subtree(call).filter(|&below| is_piece(pieces, side, below)).collect()
     };
-    let fused = leaves(analysis, side, &inside(side, region.call));
+    let fused = pieces.leaves.of(side, &inside(side, region.call));
     let replaced: Vec<CallId> =
         region.replaced.iter().flat_map(|&call| inside(side.other(), call)).collect();
-    let replaced = leaves(analysis, side.other(), &replaced);
+    let replaced = pieces.leaves.of(side.other(), &replaced);
     let Assigned { stands_for, belongs_to } = assigned(&fused, &replaced);
     let node = analysis.diff().region_node(region);
     let part = |short: Vec<CallId>, long: Vec<CallId>, change| {

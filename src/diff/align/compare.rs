@@ -11,6 +11,10 @@ pub(super) trait Compare {
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// How much it is worth that two elements stand opposite each other; 0 where it is nothing.
     fn score(&mut self, a: usize, b: usize) -> i64;
+    /// No less than [`Compare::score`], told without weighing what the elements hold.
+    fn most(&mut self, _a: usize, _b: usize) -> i64 {
+        i64::MAX / 4
+    }
     /// Whether it is worth anything; may be told without weighing it.
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0

@@ -10,6 +10,7 @@
 mod compare;
 mod exchanged;
 mod gaps;
+mod lcs;
 mod moves;
 mod runs;
 mod score;

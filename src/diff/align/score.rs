@@ -285,6 +285,21 @@ impl Compare for Siblings<'_, '_> {
         if settled { worth / SETTLED } else { worth }
     }
 
+    fn most(&mut self, i: usize, j: usize) -> i64 {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let (a, b) = self.calls(i, j);
+        if self.is_run(i, j) || x.is_gpu(a) || y.is_gpu(b) {
+            return i64::MAX / 4;
+        }
+        let (one, two) = (i64::from(x.weight(a)), i64::from(y.weight(b)));
+        if x.keys[a as usize] == y.keys[b as usize] {
+            return TOKEN * (one.min(two) + 1) + EXACT + ARGUMENTS + NAME;
+        }
+        let is_new = self.is_new_name(Side::Baseline, i) || self.is_new_name(Side::Candidate, j);
+        let token = if is_new { WRAPPED } else { AFFINITY };
+        (token * one.min(two)).max(1)
+    }
+
     /// Calls of one key share at least that; launches need more.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);

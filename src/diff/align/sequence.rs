@@ -2,7 +2,7 @@
 //!
 //! Equal ends are trimmed. What is left is solved by dynamic programming over a corridor of cells:
 //! all of them where the lists are short, otherwise those around the path of a plain alignment of
-//! equal tokens (Myers, by `similar`):
+//! equal tokens (`lcs`; where the lists are too long for that, Myers, by `similar`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
@@ -16,6 +16,7 @@
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
 use super::compare::{Compare, Tokens};
+use super::lcs::longest_common;
 use super::slide;
 use super::weights::{
     BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
@@ -53,7 +54,10 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
             compare.scores(front, front).then_some((0, 0)).into_iter().collect()
         } else {
             let paths = corridors(compare, a, b).into_iter().map(|corridor| {
-                let path = best_path(&corridor.rows, |i, j| compare.score(front + i, front + j));
+                let path = best_path(&corridor.rows, |i, j, least| {
+                    let (i, j) = (front + i, front + j);
+                    if compare.most(i, j) < least { 0 } else { compare.score(i, j) }
+                });
                 (path, corridor.cut_blocks)
             });
             // Of equal ones the first: its tokens are the more telling ones.
@@ -94,7 +98,7 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
         cell.0 = cell.0.min(from.saturating_sub(half));
         cell.1 = cell.1.max((to + half).min(m));
     };
-    for op in merge_blocks(&plain_alignment(a_tokens, b_tokens)) {
+    for op in plain_alignment(a_tokens, b_tokens) {
         let (rows, columns) = (op.a.len(), op.b.len());
         let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
         corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
@@ -119,10 +123,17 @@ fn half_width(elements: usize) -> usize {
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
-/// The alignment of equal tokens with most of them in common. None of the near-linear methods is
-/// best for all lists: Myers gives up early in long unlike ones, the others need tokens that are
-/// rare.
-fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
+/// The alignment of equal tokens with most of them in common, as blocks.
+fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
+    match longest_common(a, b) {
+        Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
+        None => merge_blocks(&near_linear_alignment(a, b)),
+    }
+}
+
+/// The alignment of very long lists. None of the near-linear methods is best for all lists: Myers gives
+/// up early in long unlike ones, the others need tokens that are rare.
+fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
         equal.map(|op| op.old_range().len()).sum()
@@ -171,6 +182,24 @@ struct Block {
     b: Range<usize>,
 }
 
+/// The blocks of two lists with these pairs.
+fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut end = (0, 0);
+    let runs = pairs.chunk_by(|one, two| (one.0 + 1, one.1 + 1) == *two);
+    let runs = runs.map(|run| (run[0], run.len()));
+    for (start, length) in runs.chain([((n, m), 0)]) {
+        if start != end {
+            blocks.push(Block { equal: false, a: end.0..start.0, b: end.1..start.1 });
+        }
+        end = (start.0 + length, start.1 + length);
+        if length > 0 {
+            blocks.push(Block { equal: true, a: start.0..end.0, b: start.1..end.1 });
+        }
+    }
+    blocks
+}
+
 /// Joins neighbouring deletions, insertions and replacements.
 fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
@@ -212,8 +241,8 @@ struct Path {
     weight: i64,
 }
 
-/// The path through `rows` with the highest sum of scores.
-fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize) -> i64) -> Path {
+/// The path through `rows` with the highest sum of scores. `score` is told what it must reach to matter.
+fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
         .iter()
@@ -248,7 +277,7 @@ fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize) -> i64
                 if j > 0 {
                     let diagonal = upper(j - 1);
                     if diagonal > OUTSIDE {
-                        let worth = score(i - 1, j - 1);
+                        let worth = score(i - 1, j - 1, best.0 - diagonal);
                         if worth > 0 && diagonal + worth >= best.0 {
                             best = (diagonal + worth, Step::Pair);
                         }
@@ -332,7 +361,7 @@ mod tests {
     fn of_paths_that_are_worth_as_much_the_one_with_the_later_pairs_is_taken() {
         let path = |a: &str, b: &str| {
             let (a, b) = (a.as_bytes(), b.as_bytes());
-            best_path(&vec![(0, b.len()); a.len() + 1], |i, j| i64::from(a[i] == b[j])).pairs
+            best_path(&vec![(0, b.len()); a.len() + 1], |i, j, _| i64::from(a[i] == b[j])).pairs
         };
         assert_eq!(path("a", "aa"), [(0, 1)]);
         assert_eq!(path("aa", "a"), [(1, 0)]);

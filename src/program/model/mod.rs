@@ -40,6 +40,11 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    /// The architecture that the names of all calls tell.
+    pub(crate) fn of(tree: &CallTree) -> Option<Found<Architecture>> {
+        Signs::of(tree).architecture()
+    }
+
     /// As people say it: `decoder transformer`, …
     pub fn label(self) -> &'static str {
         match self {
@@ -92,12 +97,6 @@ pub struct Model {
 impl Model {
     /// Looks at the names and shapes of all calls.
     pub fn of(tree: &CallTree) -> Model {
-        Model::with_steps(tree, &Steps::of(tree))
-    }
-
-    /// The same with the steps of the tree.
-    pub(crate) fn with_steps(tree: &CallTree, steps: &Steps) -> Model {
-        let signs = Signs::of(tree);
         let measure = match tree.roots().any(|root| tree.is_gpu_path(root)) {
             true => Measure::GpuTime,
             false => Measure::HostSelfTime,
@@ -105,8 +104,8 @@ impl Model {
         let shapes = shapes::Shapes::of(tree);
         Model {
             root: root(tree),
-            architecture: signs.architecture(),
-            layers: layers(&Layers::in_steps(tree, measure, steps)),
+            architecture: Architecture::of(tree),
+            layers: layers(&Layers::in_steps(tree, measure, &Steps::of(tree))),
             heads: shapes.heads,
             head_size: shapes.head_size,
             hidden_size: shapes.hidden_size,

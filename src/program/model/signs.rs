@@ -2,7 +2,9 @@
 
 use super::{Architecture, Found};
 use crate::program::Words;
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::trace::TextId;
+use crate::tree::{CallKind, CallTree, ModuleName};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Fewer calls that show a sign are little evidence.
@@ -195,10 +197,19 @@ pub(super) struct Signs {
 
 impl Signs {
     pub(super) fn of(tree: &CallTree) -> Signs {
-        let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        // Calls are many and names few: what a name tells is found once.
+        let mut calls: FxHashMap<(CallKind, TextId), usize> = FxHashMap::default();
         for call in tree.calls() {
-            if let Some((is_kernel, name)) = telling_name(tree, call) {
-                *counts.entry((is_kernel, name)).or_default() += 1;
+            if let Some(event) = tree.event(call) {
+                let key = (tree.kind(call), tree.trace().name_id(event));
+                *calls.entry(key).or_default() += 1;
+            }
+        }
+        let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+        #[expect(clippy::iter_over_hash_type, reason = "counts are added up")]
+        for ((kind, name), count) in calls {
+            if let Some(told) = telling_name(kind, tree.trace().text(name)) {
+                *counts.entry(told).or_default() += count;
             }
         }
         let patterns: Vec<(Sign, [Vec<Words>; 2])> = SIGNS
@@ -297,9 +308,8 @@ fn shortened(name: &str) -> String {
 }
 
 /// The name of a call that may show a sign, and whether it is a kernel's; arguments left out.
-fn telling_name(tree: &CallTree, call: CallId) -> Option<(bool, &str)> {
-    let name = tree.name(call);
-    match tree.kind(call) {
+fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
+    match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),
         CallKind::Op => Some((false, name)),
         CallKind::Gpu => {

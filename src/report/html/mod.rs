@@ -18,11 +18,9 @@ mod timeline;
 
 pub use fleet::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 
-use super::lists::{self, List};
-use super::nodes::facets;
-use super::summary::{Summary, summarise};
-use super::text::Unit;
-use crate::analysis::Analysis;
+use super::lists::List;
+use super::shared::Shared;
+use super::summary::Summary;
 use crate::side::Side;
 use askama::Template;
 use causes::Causes;
@@ -73,7 +71,7 @@ struct Page<'a> {
     segments: Vec<Segment>,
     remarks: Vec<String>,
     causes: Causes,
-    lists: Vec<List>,
+    lists: &'a [List],
     gpu_time: String,
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
@@ -84,13 +82,11 @@ struct Page<'a> {
     node_count: usize,
 }
 
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    let totals = analysis.account().totals.map(|totals| totals.time);
-    let unit = Unit::fitting(totals);
-    let facets = facets::of(analysis);
-    let (data, left_out) = data::embed(analysis, &facets, unit);
+pub(super) fn write(shared: &Shared<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (analysis, unit, facets) = (shared.analysis, shared.unit(), shared.facets());
+    let (data, left_out) = data::embed(analysis, facets, unit);
     let causes = causes::list(analysis, &data.tree);
-    let summary = summarise(analysis);
+    let summary = shared.summary();
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
     let page = Page {
@@ -100,7 +96,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
         answer: super::text::answer(analysis),
         remarks: super::text::answer_remarks(analysis),
         causes,
-        lists: lists::of(analysis, unit),
+        lists: shared.lists(),
         gpu_time: super::text::sentence(analysis),
         efficiency: efficiency::lines(analysis, unit),
         measure: overview::measure_title(analysis.measure()),
@@ -108,7 +104,7 @@ pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> 
         names: Side::BOTH.map(|side| analysis.side_name(side)),
         evidence: super::text::evidence(&summary.verdict),
         changes: changes::lines(&summary.verdict, unit),
-        summary: &summary,
+        summary,
         inputs,
         totals: overview::totals(analysis, unit),
         segments: overview::segments(analysis, unit),

@@ -5,10 +5,9 @@ mod comparison;
 mod opening;
 mod tables;
 
-use super::nodes::facets;
-use super::summary::{largest_differences, summarise};
+use super::shared::Shared;
 use super::text::{Unit, code, plain};
-use super::{lists, text};
+use super::text;
 use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
@@ -23,30 +22,28 @@ const CELL: usize = 110;
 const NAME: usize = 1_000;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
-pub(super) fn write(analysis: &Analysis, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let unit = Unit::fitting(analysis.account().totals.map(|totals| totals.time));
-    let summary = summarise(analysis);
-    let largest = largest_differences(analysis);
+pub(super) fn write(shared: &Shared<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let (analysis, unit) = (shared.analysis, shared.unit());
+    let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
-    paper.write(&opening::answer(analysis, &summary));
+    paper.write(&opening::answer(analysis, summary));
     // What stands at the end has its room from the beginning.
-    let account = tables::account(analysis, &summary, unit);
+    let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
-    paper.add(&opening::notes(&summary));
-    paper.add(&tables::names(analysis, &largest, top, unit));
-    for section in comparison::of_names(analysis, &largest, unit) {
+    paper.add(&opening::notes(summary));
+    paper.add(&tables::names(analysis, largest, top, unit));
+    for section in comparison::of_names(analysis, largest, unit) {
         paper.add(&section);
     }
     paper.add(&comparison::rows(analysis, unit));
     paper.add(&comparison::points(analysis));
-    paper.add(&tables::changes(analysis, &summary, unit));
-    for chart in facets::of(analysis) {
-        paper.add(&tables::chart(analysis, &chart, unit));
+    paper.add(&tables::changes(analysis, summary, unit));
+    for chart in shared.facets() {
+        paper.add(&tables::chart(analysis, chart, unit));
     }
-    let lists = lists::of(analysis, unit);
     let (first, last): (Vec<_>, Vec<_>) =
-        lists.iter().partition(|list| matches!(list.key, "steps" | "idle"));
+        shared.lists().iter().partition(|list| matches!(list.key, "steps" | "idle"));
     first.into_iter().for_each(|list| paper.add(&tables::list(list)));
     paper.add(&tables::efficiency(analysis));
     last.into_iter().for_each(|list| paper.add(&tables::list(list)));

@@ -153,6 +153,11 @@ impl Summary {
 
 /// Summarises an analysis.
 pub fn summarise(analysis: &Analysis) -> Summary {
+    summarise_with(analysis, &largest_differences(analysis))
+}
+
+/// The same with the largest differences that were found before.
+pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
     let (settled, varying) = analysis.settled_differences();
@@ -173,7 +178,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
         comparable: checks.is_comparable(),
         verdict: verdict::summarise(analysis),
         notes: notes(analysis, checks),
-        largest_differences: largest(analysis),
+        largest_differences: largest.iter().take(LARGEST).map(name_difference).collect(),
     }
 }
 
@@ -232,18 +237,12 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
     Side::BOTH.into_iter().flat_map(of_side).chain(of_both).collect()
 }
 
-fn largest(analysis: &Analysis) -> Vec<NameDifference> {
-    let mut groups = largest_differences(analysis);
-    groups.truncate(LARGEST);
-    groups.into_iter().map(name_difference).collect()
-}
-
-fn name_difference(group: LargeDifference) -> NameDifference {
+fn name_difference(group: &LargeDifference) -> NameDifference {
     NameDifference {
         ratio: group.time.ratio(),
         difference_us: group.difference().as_micros(),
-        name: group.name,
-        below: group.below,
+        name: group.name.clone(),
+        below: group.below.clone(),
         row_count: group.row_count,
         calls_trace1: group.calls.baseline,
         calls_trace2: group.calls.candidate,
@@ -252,10 +251,6 @@ fn name_difference(group: LargeDifference) -> NameDifference {
         kernel_time_trace1_us: group.time.baseline.as_micros(),
         kernel_time_trace2_us: group.time.candidate.as_micros(),
     }
-}
-
-pub(super) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    write_json(&summarise(analysis), out)
 }
 
 /// Writes a summary as `summary.json` holds it.

@@ -2,7 +2,8 @@
 
 use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
-use crate::report::summary::{SideSummary, Summary, summarise};
+use crate::report::shared::Shared;
+use crate::report::summary::{SideSummary, Summary};
 use crate::report::text::{answer, answer_remarks, cause_lines, one_line, sentence, shorten};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -30,21 +31,21 @@ const TOTALS: [(&str, Pick); 6] = [
 
 pub(super) fn write(
     sheet: &mut Worksheet,
-    analysis: &Analysis,
+    shared: &Shared<'_>,
     sheets: &[Sheet],
 ) -> Result<(), XlsxError> {
-    let summary = summarise(analysis);
+    let summary = shared.summary();
     sheet.set_name("report")?;
     for (column, width) in [(0, 44.0), (1, 60.0), (2, 60.0), (3, 22.0), (4, 12.0)] {
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.answer(analysis)?;
-    cover.totals(&summary)?;
+    cover.answer(shared.analysis)?;
+    cover.totals(summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;
     cover.row += 1;
-    cover.notes(&summary)
+    cover.notes(summary)
 }
 
 /// The sheet with the next free row.

@@ -202,6 +202,9 @@ impl Document {
             return Err(Stop::Broken);
         }
         let bare_words = cursor.take_bare_words();
+        if value == Value::Text(b"ph") && next == b':' {
+            self.passed.get_or_insert((0, offset)).0 += 1;
+        }
         match value {
             Value::Text(content) => self.check_string(content, offset),
             Value::Scalar(word) if bare_words == 0 && !is_scalar(word) => {

@@ -76,6 +76,9 @@ pub(super) struct Document {
     skipped_is_sound: bool,
     /// Where the last member stands whose value looks like an event: it is one if events follow.
     event_as_member: Option<u64>,
+    /// Events in members that nobody wants, and where the first of them stands: they are lost if the text is
+    /// damaged.
+    passed: Option<(u32, u64)>,
     keys: Vec<String>,
     events_value: Option<String>,
 }
@@ -124,6 +127,7 @@ impl Document {
             skipped: Grammar::new(),
             skipped_is_sound: true,
             event_as_member: None,
+            passed: None,
             keys: Vec::new(),
             events_value: None,
         }
@@ -215,9 +219,18 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
+    /// Tells of the events in members that nobody wants: the text is damaged at `offset`, so that they may
+    /// have been in the list.
+    fn lose_passed(&mut self, offset: u64) {
+        if let Some((count, start)) = self.passed.take() {
+            self.builder.add_lost(Oddity::LostEvent, count, offset - start, start);
+        }
+    }
+
     /// Goes on inside `traceEvents`, after damage before it.
     pub(super) fn enter_events(&mut self, offset: u64) {
         self.note(Oddity::DamagedHeader, offset);
+        self.lose_passed(offset);
         self.has_trace_events = true;
         self.state = State::Elements(After::Start);
         if let Some(start) = self.event_as_member.take() {
@@ -237,6 +250,7 @@ impl Document {
     /// `bytes` of other text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
+        self.lose_passed(offset);
         self.builder.odd_mut().add_skipped(Oddity::StrayBracket, bytes);
         self.was_closed = true;
         self.state = State::Elements(After::Start);

@@ -111,21 +111,24 @@ impl Reading<'_> {
             return self.find_more(Oddity::DamagedHeader);
         }
         let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());
+        let mut lost = 0;
         loop {
             let content = self.block.content();
             let event = repair::next_event(content);
             let start = events_start(content).into_iter().chain(event.ok()).min();
             if let Some(start) = start {
-                let lost = repair::phases(content, start);
+                lost += repair::phases(content, start);
                 self.document.enter_events(offset);
-                if lost > 0 {
-                    self.document.add_lost(Oddity::LostEvent, lost, start, offset);
-                }
                 self.block.consume(start);
+                if lost > 0 {
+                    let bytes = (self.block.base() - offset) as usize;
+                    self.document.add_lost(Oddity::LostEvent, lost, bytes, offset);
+                }
                 self.block.distrust();
                 return Ok(true);
             }
             let used = content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept));
+            lost += repair::phases(content, used);
             self.block.consume(used);
             if !self.block.read(&mut self.source)? {
                 return Err(broken

@@ -77,16 +77,21 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
 }
 
 /// Where the next event starts; or, where none is in sight, from where on `text` must be kept to see
-/// it when more text follows.
+/// it when more text follows: what stands before a `{` tells whether it is the value of a key.
 pub(super) fn next_event(text: &[u8]) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
             Some(true) => return Ok(at),
             Some(false) => {}
-            None => return Err(at),
+            None => return Err(before(text, at)),
         }
     }
-    Err(text.len())
+    Err(before(text, text.len()))
+}
+
+/// Where the last byte before `at` stands that is no blank.
+fn before(text: &[u8], at: usize) -> usize {
+    text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
 /// Whether an event starts inside the element: it is not closed then, and has swallowed others.
@@ -249,8 +254,9 @@ mod tests {
     #[test]
     fn the_next_event_is_found_or_what_may_become_one_is_kept() {
         assert_eq!(next_event(br#"]}, {"a": 1}, {"ph": "X"}"#), Ok(14));
-        assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#), Err(14));
-        assert_eq!(next_event(b"]}]"), Err(3));
+        assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#), Err(12));
+        assert_eq!(next_event(br#""args": {"na"#), Err(6));
+        assert_eq!(next_event(b"]}]"), Err(2));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
         assert!(!holds_event(br#"{"ph": "X", "args": {"ph": 1}}"#));
     }

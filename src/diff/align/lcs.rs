@@ -1,0 +1,173 @@
+//! Two lists of tokens → a longest list that both hold in order, exactly, 64 cells at a time.
+//!
+//! Row `i` of the table of lengths `L(i, j)` rises by 0 or 1 from column to column, so a bit for each column
+//! holds it: 0 where it rises. With `M` the columns that hold the token of the next row, that row is
+//! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are
+//! kept, and the way back through them finds the pairs.
+
+use super::weights::LCS_WORDS;
+use rustc_hash::FxHashMap;
+
+/// The pairs of positions of a longest common list, rising on both sides; `None` where the table would take
+/// more than [`LCS_WORDS`].
+pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
+    let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
+    let back = rest.take_while(|(x, y)| x == y).count();
+    let (inner_a, inner_b) = (&a[front..a.len() - back], &b[front..b.len() - back]);
+    let inner = match inner_a.is_empty() || inner_b.is_empty() {
+        true => Vec::new(),
+        false => table(inner_a, inner_b)?.pairs(),
+    };
+    let mut pairs: Vec<(usize, usize)> = (0..front).map(|at| (at, at)).collect();
+    pairs.extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
+    pairs.extend((0..back).rev().map(|at| (a.len() - 1 - at, b.len() - 1 - at)));
+    Some(pairs)
+}
+
+/// The rows of the table, behind the first one, which is all 0.
+struct Table {
+    bits: Vec<u64>,
+    /// Words of a row.
+    words: usize,
+    rows: usize,
+    columns: usize,
+}
+
+fn table(a: &[u64], b: &[u64]) -> Option<Table> {
+    let words = b.len().div_ceil(64);
+    if words.saturating_mul(a.len()) > LCS_WORDS {
+        return None;
+    }
+    let columns = Columns::of(b, words);
+    let mut bits = Vec::with_capacity(words * a.len());
+    let mut row = vec![u64::MAX; words];
+    let mut matches = vec![0; words];
+    for token in a {
+        match columns.of.get(token) {
+            Some(Standing::Seldom(at)) => {
+                at.iter().for_each(|&at| matches[at / 64] |= 1 << (at % 64));
+                next(&mut row, &matches);
+                at.iter().for_each(|&at| matches[at / 64] = 0);
+            }
+            Some(Standing::Often(matches)) => next(&mut row, matches),
+            None => {}
+        }
+        bits.extend_from_slice(&row);
+    }
+    Some(Table { bits, words, rows: a.len(), columns: b.len() })
+}
+
+/// A row of the table → the row below it.
+fn next(row: &mut [u64], matches: &[u64]) {
+    let mut carry = false;
+    for (bits, &matches) in row.iter_mut().zip(matches) {
+        let (sum, one) = bits.overflowing_add(*bits & matches);
+        let (sum, two) = sum.overflowing_add(u64::from(carry));
+        carry = one || two;
+        *bits = sum | (*bits & !matches);
+    }
+}
+
+/// Where each token stands among the columns.
+struct Columns {
+    of: FxHashMap<u64, Standing>,
+}
+
+/// Positions where they are fewer than the words of a row, else their bits: so all of them together take no
+/// more than a few times the list.
+enum Standing {
+    Seldom(Vec<usize>),
+    Often(Vec<u64>),
+}
+
+impl Columns {
+    fn of(b: &[u64], words: usize) -> Columns {
+        let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        for (at, &token) in b.iter().enumerate() {
+            positions.entry(token).or_default().push(at);
+        }
+        let standing = |at: Vec<usize>| match at.len() <= words {
+            true => Standing::Seldom(at),
+            false => {
+                let mut bits = vec![0; words];
+                at.iter().for_each(|&at| bits[at / 64] |= 1 << (at % 64));
+                Standing::Often(bits)
+            }
+        };
+        Columns { of: positions.into_iter().map(|(token, at)| (token, standing(at))).collect() }
+    }
+}
+
+impl Table {
+    /// Whether the length rises from the column before to this one, in the row behind `row` tokens.
+    fn rises(&self, row: usize, column: usize) -> bool {
+        row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
+    }
+
+    /// From the last cell back: to the left where the length does not rise there, else up as long as it
+    /// rises in the row above as well; where it does not, row and column are a pair.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
+        let (mut row, mut columns) = (self.rows, self.columns);
+        while row > 0 && columns > 0 {
+            if !self.rises(row, columns - 1) {
+                columns -= 1;
+            } else if self.rises(row - 1, columns - 1) {
+                row -= 1;
+            } else {
+                row -= 1;
+                columns -= 1;
+                pairs.push((row, columns));
+            }
+        }
+        pairs.reverse();
+        pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The length by the plain table of numbers.
+    fn length(a: &[u64], b: &[u64]) -> usize {
+        let mut above = vec![0; b.len() + 1];
+        for x in a {
+            let mut row = vec![0];
+            for (j, y) in b.iter().enumerate() {
+                let diagonal = above[j] + usize::from(x == y);
+                row.push(diagonal.max(above[j + 1]).max(row[j]));
+            }
+            above = row;
+        }
+        above[b.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn the_list_is_common_and_as_long_as_the_plain_table_says(
+            a in prop::collection::vec(0..6u64, 0..200),
+            b in prop::collection::vec(0..6u64, 0..200),
+        ) {
+            let pairs = longest_common(&a, &b).expect("short lists");
+            prop_assert!(pairs.iter().all(|&(i, j)| a[i] == b[j]));
+            prop_assert!(pairs.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1));
+            prop_assert_eq!(pairs.len(), length(&a, &b));
+        }
+    }
+
+    #[test]
+    fn a_row_longer_than_a_word_carries_over() {
+        let a: Vec<u64> = (0..300).collect();
+        let b: Vec<u64> = (0..300).map(|token| if token % 3 == 0 { 1_000 } else { token }).collect();
+        assert_eq!(longest_common(&a, &b).map(|pairs| pairs.len()), Some(200));
+    }
+
+    #[test]
+    fn a_table_that_is_too_large_is_not_made() {
+        let (a, b) = (vec![1; 1 << 14], vec![2; 1 << 14]);
+        assert_eq!(longest_common(&a, &b), None);
+    }
+}
