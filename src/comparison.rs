@@ -336,11 +336,8 @@ fn trees(inputs: PerSide<Input>, options: &ComparisonOptions) -> Result<PerSide<
     let traces = PerSide::new(baseline?, candidate?);
     options.cancel.check(traces.candidate.0.source())?;
     options.tell(Stage::Building);
-    let (baseline, candidate) = rayon::join(
-        || build(Side::Baseline, &traces.baseline, options),
-        || build(Side::Candidate, &traces.candidate, options),
-    );
-    Ok(PerSide::new(baseline?, candidate?))
+    let trees = PerSide::from_fn_at_once(|side| build(side, &traces[side], options));
+    Ok(PerSide::new(trees.baseline?, trees.candidate?))
 }
 
 /// A trace, with what was recorded while its graphs were captured.

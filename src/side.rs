@@ -60,6 +60,16 @@ impl<T> PerSide<T> {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }
 
+    /// The same, both at once where two threads are free.
+    pub(crate) fn from_fn_at_once(make: impl Fn(Side) -> T + Sync) -> Self
+    where
+        T: Send,
+    {
+        let (baseline, candidate) =
+            rayon::join(|| make(Side::Baseline), || make(Side::Candidate));
+        PerSide { baseline, candidate }
+    }
+
     /// Both values by reference.
     pub fn as_ref(&self) -> PerSide<&T> {
         PerSide { baseline: &self.baseline, candidate: &self.candidate }

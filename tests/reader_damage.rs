@@ -537,3 +537,53 @@ fn files_of_other_encodings_are_named() {
     let error = Trace::from_reader("t", &twice[..], &ReadOptions::default()).map(|t| t.len());
     assert!(error.is_err_and(|error| error.to_string().contains("packed twice")));
 }
+
+#[test]
+fn events_that_damage_put_into_a_member_are_lost_and_told() {
+    let list = [op("a", 1), op("b", 2)].join(", ");
+    let text = format!(r#"{{"scratch": [{list}], "x" 1, "traceEvents": [{}]}}"#, op("c", 3));
+    let found = trace(&text);
+    assert_eq!(names(&found), ["c"]);
+    assert!(note(&found, "LOST_EVENTS").starts_with("2 × event that cannot be read"));
+    let member = format!(
+        r#"{{"traceEvents": [, "record_shapes": {}, {}, {}]}}"#,
+        op("a", 1),
+        op("b", 2),
+        op("c", 3)
+    );
+    let found = trace(&member);
+    assert_eq!(names(&found), ["b", "c"]);
+    assert!(note(&found, "LOST_EVENTS").starts_with("1 × event that cannot be read"));
+}
+
+#[test]
+fn in_a_damaged_text_an_event_does_not_swallow_those_in_a_list_that_was_not_closed() {
+    let swallows = r#"{"ph": "X", "cat": "cpu_op", "name": "s", "ts": 2, "deviceProperties": ["#;
+    let text = format!(
+        r#"{{"traceEvents": [{}], }} ] {}, {swallows} {}, {}], "traceName": "t"}}"#,
+        op("a", 1),
+        op("b", 2),
+        op("c", 3),
+        op("d", 4)
+    );
+    assert_eq!(names(&trace(&text)), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn where_the_list_begins_does_not_depend_on_how_much_is_read_at_once() {
+    let long = format!(r#"{{"name": "{}", "ph": "X", "ts": 1}}"#, "n".repeat(700));
+    let text = format!(r#"{{"x" 1, {long}, "traceEvents": [{}]}}"#, op("a", 2));
+    let read = |block: usize| {
+        let options = ReadOptions::default().block_bytes(block);
+        let trace = Trace::from_reader("t", text.as_bytes(), &options).expect("a trace");
+        (trace.total_events(), trace.notes().iter().map(|note| note.count).collect::<Vec<_>>())
+    };
+    assert_eq!(read(600), read(1 << 16));
+}
+
+#[test]
+fn behind_an_object_that_is_cut_off_events_are_found_up_to_the_end() {
+    let cut = r#"], "x" {"id": 0, "name": [ "#;
+    let text = format!(r#"{{"traceEvents": [{}{cut} {}, {}"#, op("a", 1), op("b", 2), op("c", 3));
+    assert_eq!(names(&trace(&text)), ["a", "b", "c"]);
+}

@@ -34,10 +34,8 @@ impl CategoryTable {
         categories: &Categories,
     ) -> CategoryTable {
         let rules = &categories.rules;
-        let of_side = |side: Side| move || column(diff.program(side), measure, rules);
-        let (baseline, candidate) =
-            rayon::join(of_side(Side::Baseline), of_side(Side::Candidate));
-        let mut columns = PerSide::new(baseline, candidate);
+        let mut columns =
+            PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
         // What the calls above tell on one side holds for the kernel of that name on the other.
         let mut same = SameKernels::default();
         for side in Side::BOTH {

@@ -56,7 +56,13 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
             let paths = corridors(compare, a, b).into_iter().map(|corridor| {
                 let path = best_path(&corridor.rows, |i, j, least| {
                     let (i, j) = (front + i, front + j);
-                    if compare.most(i, j) < least { 0 } else { compare.score(i, j) }
+                    let most = compare.most(i, j);
+                    if most < least {
+                        return 0;
+                    }
+                    let score = compare.score(i, j);
+                    debug_assert!(score <= most, "{score} is more than can be");
+                    score
                 });
                 (path, corridor.cut_blocks)
             });

@@ -53,11 +53,10 @@ impl Document {
         let key = decode::key(raw);
         match &*key {
             b"traceEvents" => self.trace_events(cursor, window)?,
-            key if header::is_wanted(key) => self.wanted(cursor, window, key, offset)?,
-            _ => {
-                self.event_as_member = starts_event(cursor, window)?.then_some(offset);
-                self.skip();
+            key if header::is_wanted(key) && !starts_event(cursor, window)? => {
+                self.wanted(cursor, window, key, offset)?;
             }
+            _ => self.skip(),
         }
         if self.member == After::Element {
             self.note(Oddity::MissingComma, offset);

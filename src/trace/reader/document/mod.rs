@@ -74,8 +74,6 @@ pub(super) struct Document {
     /// The member that nobody wants, and whether it was JSON so far.
     skipped: Grammar,
     skipped_is_sound: bool,
-    /// Where the last member stands whose value looks like an event: it is one if events follow.
-    event_as_member: Option<u64>,
     /// Events in members that nobody wants, and where the first of them stands: they are lost if the text is
     /// damaged.
     passed: Option<(u32, u64)>,
@@ -126,7 +124,6 @@ impl Document {
             member: After::Start,
             skipped: Grammar::new(),
             skipped_is_sound: true,
-            event_as_member: None,
             passed: None,
             keys: Vec::new(),
             events_value: None,
@@ -233,9 +230,6 @@ impl Document {
         self.lose_passed(offset);
         self.has_trace_events = true;
         self.state = State::Elements(After::Start);
-        if let Some(start) = self.event_as_member.take() {
-            self.add_lost(Oddity::LostEvent, 1, (offset - start) as usize, start);
-        }
     }
 
     /// The events stand on lines, without a list around them.
@@ -347,7 +341,8 @@ impl Document {
         event::read(cursor, &mut fields)?;
         let text = &window.text[start..cursor.passed()];
         let faults = sound::faults(text);
-        if faults.has_hole || is_not_closed(text, &faults) {
+        let is_doubtful = faults.is_broken || self.builder.odd().first_damage().is_some();
+        if faults.has_hole || is_not_closed(text, is_doubtful) {
             return Err(Stop::Broken);
         }
         let offset = window.offset(start);
@@ -400,10 +395,11 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed, and has swallowed the next ones.
-fn is_not_closed(text: &[u8], faults: &Faults) -> bool {
+/// Whether an event was not closed, and has swallowed the next ones: in a text that is damaged, here or
+/// before, an event in another one is taken for that.
+fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
-        || ((faults.is_broken || text.len() > LONG_ELEMENT) && repair::holds_event(text))
+        || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
 }
 
 /// Whether events stand behind the bracket that is next.

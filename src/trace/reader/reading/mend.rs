@@ -113,10 +113,16 @@ impl Reading<'_> {
         let broken = self.error(ErrorKind::Malformed, "the text is no JSON here".to_owned());
         let mut lost = 0;
         loop {
-            let content = self.block.content();
-            let event = repair::next_event(content);
-            let start = events_start(content).into_iter().chain(event.ok()).min();
-            if let Some(start) = start {
+            let (content, at_end) = (self.block.content(), self.block.at_end());
+            let event = repair::next_event(content, at_end);
+            // What stands before the list may be an event; where the text ends too early to tell, it is
+            // read on, or one file would be read in several ways.
+            let is_decided = |start: &usize| match event {
+                Ok(_) => true,
+                Err(kept) => *start <= kept || at_end,
+            };
+            let list = events_start(content).filter(is_decided);
+            if let Some(start) = list.into_iter().chain(event.ok()).min() {
                 lost += repair::phases(content, start);
                 self.document.enter_events(offset);
                 self.block.consume(start);
@@ -130,10 +136,11 @@ impl Reading<'_> {
             let used = content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept));
             lost += repair::phases(content, used);
             self.block.consume(used);
-            if !self.block.read(&mut self.source)? {
+            if at_end {
                 return Err(broken
                     .remedy("no traceEvents follow: give a trace that torch.profiler exported"));
             }
+            self.block.read(&mut self.source)?;
         }
     }
 
@@ -161,23 +168,30 @@ impl Reading<'_> {
         }
     }
 
-    /// Goes on at the next event. Where there is none, the rest of the file is counted as `oddity`.
+    /// Goes on at the next event. Where there is none, the rest of the file is counted as `oddity`. Events in
+    /// what is stepped over are lost.
     fn find_more(&mut self, oddity: Oddity) -> Result<bool> {
         let offset = self.block.base();
+        let mut lost = 0;
         loop {
-            let found = repair::next_event(self.block.content());
+            let at_end = self.block.at_end();
+            let found = repair::next_event(self.block.content(), at_end);
             let (Ok(at) | Err(at)) = found;
+            lost += repair::phases(self.block.content(), at);
             self.block.consume(at);
+            let bytes = self.block.base() - offset;
             if found.is_ok() {
-                self.document.enter_again(offset, self.block.base() - offset);
+                self.document.enter_again(offset, bytes);
                 self.block.distrust();
-                return Ok(true);
+            } else if !at_end {
+                self.block.read(&mut self.source)?;
+                continue;
             }
-            if !self.block.read(&mut self.source)? {
-                break;
+            if lost > 0 {
+                self.document.add_lost(Oddity::LostEvent, lost, bytes as usize, offset);
             }
+            return if found.is_ok() { Ok(true) } else { self.give_up(oddity, 1, offset) };
         }
-        self.give_up(oddity, 1, offset)
     }
 
     /// Steps over another document behind the end of this one, and counts the events in it.

@@ -77,13 +77,14 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
 }
 
 /// Where the next event starts; or, where none is in sight, from where on `text` must be kept to see
-/// it when more text follows: what stands before a `{` tells whether it is the value of a key.
-pub(super) fn next_event(text: &[u8]) -> Result<usize, usize> {
+/// it when more text follows (not `at_end`): what stands before a `{` tells whether it is the value of
+/// a key.
+pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
             Some(true) => return Ok(at),
-            Some(false) => {}
-            None => return Err(before(text, at)),
+            None if !at_end => return Err(before(text, at)),
+            Some(false) | None => {}
         }
     }
     Err(before(text, text.len()))
@@ -96,7 +97,7 @@ fn before(text: &[u8], at: usize) -> usize {
 
 /// Whether an event starts inside the element: it is not closed then, and has swallowed others.
 pub(super) fn holds_event(element: &[u8]) -> bool {
-    element.get(1..).is_some_and(|inside| next_event(inside).is_ok())
+    element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
 /// Whether `text` goes on like the object around the events, whose list was not closed; `None` where
@@ -253,10 +254,13 @@ mod tests {
 
     #[test]
     fn the_next_event_is_found_or_what_may_become_one_is_kept() {
-        assert_eq!(next_event(br#"]}, {"a": 1}, {"ph": "X"}"#), Ok(14));
-        assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#), Err(12));
-        assert_eq!(next_event(br#""args": {"na"#), Err(6));
-        assert_eq!(next_event(b"]}]"), Err(2));
+        assert_eq!(next_event(br#"]}, {"a": 1}, {"ph": "X"}"#, false), Ok(14));
+        assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#, false), Err(12));
+        assert_eq!(next_event(br#""args": "#, false), Err(6));
+        assert_eq!(next_event(b"]}]", false), Err(2));
+        // At the end an object that is cut off is none, and one behind it may be.
+        let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
+        assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
         assert!(!holds_event(br#"{"ph": "X", "args": {"ph": 1}}"#));
     }
