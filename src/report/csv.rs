@@ -40,7 +40,7 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 14).from_writer(out);
+    let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
     writer.write_record(table.columns().iter().map(|column| &column.name))?;
     let columns = table.columns();
     let (record, text) = (csv::ByteRecord::new(), String::new());

@@ -101,11 +101,8 @@ impl Leaf<'_> {
         match (&self.inputs, &other.inputs) {
             // An output that is given to a product is an input more.
             (Some(mine), Some(theirs)) => {
-                let tensors = |inputs: &[i64]| -> Vec<i64> {
-                    inputs.iter().copied().filter(|&size| size > 0).take(3).collect()
-                };
-                let (mine, theirs) = (tensors(mine), tensors(theirs));
-                mine.starts_with(&theirs) || theirs.starts_with(&mine)
+                let mut pairs = tensors(mine).zip(tensors(theirs));
+                pairs.all(|(mine, theirs)| mine == theirs)
             }
             (None, _) | (_, None) => true,
         }
@@ -279,6 +276,11 @@ fn takes_tensors(analysis: &Analysis, side: Side, call: CallId) -> bool {
     let types = tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.types));
     let types: Vec<&str> = serde_json::from_str(types).unwrap_or_default();
     types.iter().any(|name| !["", "Scalar", "ScalarList"].contains(name))
+}
+
+/// The inputs that are tensors, the first three of them.
+fn tensors(inputs: &[i64]) -> impl Iterator<Item = i64> {
+    inputs.iter().copied().filter(|&size| size > 0).take(3)
 }
 
 /// Number of elements of an input; 0 where it is no tensor.

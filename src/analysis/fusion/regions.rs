@@ -43,6 +43,14 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
         region.replaced.iter().flat_map(|&call| inside(side.other(), call)).collect();
     let replaced = pieces.leaves.of(side.other(), &replaced);
     let Assigned { stands_for, belongs_to } = assigned(&fused, &replaced);
+    let mut together_with: Vec<Vec<&Leaf<'_>>> = vec![Vec::new(); fused.len()];
+    for (leaf, &first) in fused.iter().zip(&belongs_to) {
+        together_with[first].push(leaf);
+    }
+    let mut ops_of: Vec<Vec<&Leaf<'_>>> = vec![Vec::new(); fused.len()];
+    for (op, to) in replaced.iter().zip(&stands_for) {
+        to.iter().for_each(|&at| ops_of[at].push(op));
+    }
     let node = analysis.diff().region_node(region);
     let part = |short: Vec<CallId>, long: Vec<CallId>, change| {
         let mut kernels =
@@ -54,21 +62,19 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let mut parts = Vec::new();
     let (mut open, mut unexplained) = (Vec::new(), Vec::new());
     for first in (0..fused.len()).filter(|&at| belongs_to[at] == at) {
-        let together: Vec<&Leaf<'_>> = of(&fused, &belongs_to, &first).collect();
-        let this = Some(first);
-        let ops: Vec<&Leaf<'_>> = of(&replaced, &stands_for, &this).collect();
+        let (together, ops) = (&together_with[first], &ops_of[first]);
         let all = |leaves: &[&Leaf<'_>]| -> Vec<CallId> {
             leaves.iter().flat_map(|leaf| leaf.kernels.iter().copied()).collect()
         };
         match (together.len(), ops.len()) {
-            (_, 0) => open.extend(all(&together)),
+            (_, 0) => open.extend(all(together)),
             (1, 1) => {}
             (kernels, fused) => {
                 let change = match kernels < fused {
                     true => KernelChange::FusedIn(side, FusionEvidence::Names),
                     false => KernelChange::Count,
                 };
-                parts.push(part(all(&together), all(&ops), change));
+                parts.push(part(all(together), all(ops), change));
             }
         }
     }
@@ -85,15 +91,6 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
 
 fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool {
     pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
-}
-
-/// The leaves that go to a place.
-fn of<'a, 'b, T: PartialEq>(
-    leaves: &'b [Leaf<'a>],
-    places: &'b [T],
-    place: &'b T,
-) -> impl Iterator<Item = &'b Leaf<'a>> {
-    leaves.iter().zip(places).filter(move |(_, at)| *at == place).map(|(leaf, _)| leaf)
 }
 
 /// Which kernels stand for which ops.

@@ -11,6 +11,7 @@ mod compare;
 mod exchanged;
 mod gaps;
 mod lcs;
+mod links;
 mod moves;
 mod runs;
 mod score;
@@ -23,10 +24,11 @@ mod words;
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
-use super::{NONE, Relation};
+use super::Relation;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
+use links::Links;
 use moves::Likeness;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -55,41 +57,36 @@ pub(super) fn align(
     threads: &ThreadPairs,
 ) -> Pairing {
     let trees = programs.map(|program| &**program.tree());
-    let mut aligner = Aligner {
-        programs,
-        trees,
-        outlines,
-        bags: Bags::new(outlines),
-        words: Words::new(trees, outlines),
-        pairing: Pairing {
-            partners: outlines.map(|outline| vec![NONE; outline.len()]),
-            relations: PerSide::new(
-                vec![Relation::OnlyBaseline; outlines.baseline.len()],
-                vec![Relation::OnlyCandidate; outlines.candidate.len()],
-            ),
-            cut_blocks: 0,
-            cut_threads: threads.cut,
-        },
-        pending: Vec::new(),
-        scope: PerSide::from_fn(|_| 0..0),
-        siblings: 0,
-        row: Vec::new(),
-        lone_threads: PerSide::from_fn(|side| {
-            let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
-            threads::lone_threads(outlines[side], roots)
-        }),
-    };
-    aligner.align_threads(&threads.pairs);
-    aligner.pairing
+    let links = Links::new(outlines.map(Outline::len));
+    links.add_cut_threads(threads.cut);
+    let lone_threads = PerSide::from_fn(|side| {
+        let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
+        threads::lone_threads(outlines[side], roots)
+    });
+    let words = Words::new(trees, outlines);
+    let lone_threads = lone_threads.as_ref();
+    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
+    Aligner::new(both).align_threads(&threads.pairs);
+    links.into_pairing()
 }
 
-struct Aligner<'a> {
+/// The two trees, and what is known of them together: all that aligns one of their threads has it.
+#[derive(Clone, Copy)]
+struct Both<'a> {
     programs: PerSide<&'a Program>,
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
+    words: &'a Words,
+    links: &'a Links,
+    /// The threads of each side that have no partner.
+    lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
+}
+
+struct Aligner<'a> {
+    both: Both<'a>,
+    trees: PerSide<&'a CallTree>,
+    outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    words: Words,
-    pairing: Pairing,
     /// The stack of pairs whose children are still to be aligned: the last one is next.
     pending: Vec<(u32, u32)>,
     /// The calls among which the lists stand that are being aligned.
@@ -98,25 +95,29 @@ struct Aligner<'a> {
     siblings: usize,
     /// Where the calls of the baseline's list stand in its preorder.
     row: Vec<u32>,
-    /// The threads of each side that have no partner.
-    lone_threads: PerSide<FxHashSet<threads::LoneThread>>,
 }
 
 impl<'a> Aligner<'a> {
+    fn new(both: Both<'a>) -> Self {
+        Aligner {
+            both,
+            trees: both.trees,
+            outlines: both.outlines,
+            bags: Bags::new(both.outlines),
+            pending: Vec::new(),
+            scope: PerSide::from_fn(|_| 0..0),
+            siblings: 0,
+            row: Vec::new(),
+        }
+    }
+
     fn is_free(&self, side: Side, call: u32) -> bool {
-        self.pairing.partners[side][call as usize] == NONE
+        self.both.links.is_free(side, call)
     }
 
     /// Makes two calls partners.
     fn link(&mut self, a: u32, b: u32, relation: Relation) {
-        debug_assert!(
-            self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
-            "a call has one partner"
-        );
-        self.pairing.partners.baseline[a as usize] = b;
-        self.pairing.partners.candidate[b as usize] = a;
-        self.pairing.relations.baseline[a as usize] = relation;
-        self.pairing.relations.candidate[b as usize] = relation;
+        self.both.links.link(a, b, relation);
     }
 
     /// Makes two calls partners and lets their children be aligned.
@@ -243,15 +244,15 @@ impl<'a> Aligner<'a> {
         // Only GPU events of the same launch stand beside each other and are paired by order.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(
-            self.programs,
+            self.both.programs,
             self.outlines,
             &mut self.bags,
             lists,
             together,
-            self.lone_threads.as_ref(),
+            self.both.lone_threads,
         );
         let aligned = sequence::align(&mut siblings);
-        self.pairing.cut_blocks += aligned.cut_blocks;
+        self.both.links.add_cut_blocks(aligned.cut_blocks);
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
         let mut pairs: Vec<_> = pairs.collect();
         self.pair_renumbered(lists, &mut pairs);
@@ -276,10 +277,10 @@ impl<'a> Aligner<'a> {
         let mut gap: PerSide<Vec<u32>> = PerSide::default();
         let mut rest = lists.candidate.iter().copied();
         for &a in lists.baseline {
-            match self.pairing.partners.baseline[a as usize] {
-                NONE => gap.baseline.push(a),
-                _ if self.pairing.relations.baseline[a as usize] == Relation::Moved => {}
-                partner => {
+            match self.both.links.partner(Side::Baseline, a) {
+                None => gap.baseline.push(a),
+                Some(_) if self.both.links.is_moved(Side::Baseline, a) => {}
+                Some(partner) => {
                     let before = rest.by_ref().take_while(|&b| b != partner);
                     gap.candidate.extend(before.filter(|&b| self.is_free(Side::Candidate, b)));
                     gaps.push(std::mem::take(&mut gap));
@@ -333,7 +334,7 @@ impl<'a> Aligner<'a> {
         gaps::Gap {
             outlines: self.outlines,
             bags: &mut self.bags,
-            words: &self.words,
+            words: self.both.words,
             runs: gap.as_ref().map(Vec::as_slice),
         }
     }

@@ -13,7 +13,7 @@ use super::weights::{
     BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
     UNMISTAKABLE,
 };
-use crate::diff::{NONE, Relation};
+use crate::diff::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -186,9 +186,8 @@ impl Aligner<'_> {
         if side == Side::Baseline {
             return calls.iter().map(|&call| baseline.position(call)).collect();
         }
-        let partners = &self.pairing.partners.candidate;
         let first = calls.first().copied().unwrap_or(0);
-        let paired = |&call: &u32| partners[call as usize] != NONE;
+        let paired = |&call: &u32| !self.is_free(Side::Candidate, call);
         let mut last = (0..first).rev().find(paired);
         let mut next = first;
         calls
@@ -203,16 +202,16 @@ impl Aligner<'_> {
 
     /// Where in the baseline a call of the candidate stands behind the last paired one before it.
     fn place_behind(&self, last: u32, call: u32) -> u32 {
-        let (tree, partners) = (self.trees.candidate, &self.pairing.partners.candidate);
-        let baseline = self.outlines.baseline;
+        let (tree, baseline) = (self.trees.candidate, self.outlines.baseline);
+        let partner = |call: u32| self.both.links.partner(Side::Candidate, call);
         let around = tree.ancestors(CallId(last)).map(|above| above.0);
         let ended = std::iter::once(last)
             .chain(around)
             .take_while(|&above| tree.end(CallId(above)).0 <= call)
-            .filter(|&above| partners[above as usize] != NONE);
+            .filter_map(partner);
         match ended.last() {
-            Some(ended) => baseline.position(baseline.end(partners[ended as usize])),
-            None => baseline.position(partners[last as usize]) + 1,
+            Some(ended) => baseline.position(baseline.end(ended)),
+            None => partner(last).map_or(0, |last| baseline.position(last) + 1),
         }
     }
 

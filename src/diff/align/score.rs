@@ -31,10 +31,22 @@ pub(super) struct Siblings<'a, 'b> {
     novel: PerSide<OnceCell<Vec<bool>>>,
     /// Whether a list has more calls of an element's key than the other list.
     new_names: PerSide<OnceCell<Vec<bool>>>,
+    /// What bounds the worth of each element.
+    bounds: PerSide<OnceCell<Vec<Bound>>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
+}
+
+/// What can be told of the worth of an element without another one.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    key: Key,
+    /// Tokens of all that the element holds.
+    tokens: i64,
+    /// Whether it is new in its list, so that it may stand for the call of its name in a wrapper.
+    may_be_wrapped: bool,
 }
 
 impl<'a, 'b> Siblings<'a, 'b> {
@@ -57,6 +69,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             launches_agree: OnceCell::new(),
             novel: PerSide::default(),
             new_names: PerSide::default(),
+            bounds: PerSide::default(),
             launched_together,
             lone_threads,
         }
@@ -86,6 +99,19 @@ impl<'a, 'b> Siblings<'a, 'b> {
     fn shared(&mut self, i: usize, j: usize) -> i64 {
         let bags = (self.bag(Side::Baseline, i), self.bag(Side::Candidate, j));
         i64::from(self.bags.common(bags.0, bags.1))
+    }
+
+    fn bounds_of(&self, side: Side) -> Vec<Bound> {
+        let outline = self.outlines[side];
+        let bound = |(at, element): (usize, &Range<usize>)| {
+            let calls = &self.lists[side][element.clone()];
+            Bound {
+                key: outline.keys[calls[0] as usize],
+                tokens: calls.iter().map(|&call| i64::from(outline.weight(call))).sum(),
+                may_be_wrapped: self.is_new_name(side, at),
+            }
+        };
+        self.elements[side].iter().enumerate().map(bound).collect()
     }
 
     fn is_novel(&self, side: Side, at: usize) -> bool {
@@ -286,18 +312,15 @@ impl Compare for Siblings<'_, '_> {
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let (a, b) = self.calls(i, j);
-        if self.is_run(i, j) || x.is_gpu(a) || y.is_gpu(b) {
-            return i64::MAX / 4;
+        let bounds = |side: Side| self.bounds[side].get_or_init(|| self.bounds_of(side));
+        let (one, two) = (bounds(Side::Baseline)[i], bounds(Side::Candidate)[j]);
+        let common = one.tokens.min(two.tokens);
+        if one.key == two.key {
+            return TOKEN * (common + 1) + EXACT + ARGUMENTS + NAME;
         }
-        let (one, two) = (i64::from(x.weight(a)), i64::from(y.weight(b)));
-        if x.keys[a as usize] == y.keys[b as usize] {
-            return TOKEN * (one.min(two) + 1) + EXACT + ARGUMENTS + NAME;
-        }
-        let is_new = self.is_new_name(Side::Baseline, i) || self.is_new_name(Side::Candidate, j);
-        let token = if is_new { WRAPPED } else { AFFINITY };
-        (token * one.min(two)).max(1)
+        let token = if one.may_be_wrapped || two.may_be_wrapped { WRAPPED } else { AFFINITY };
+        // Two GPU events of one launch may be a pair without a token in common.
+        (token * common).max(TOKEN / 4)
     }
 
     /// Calls of one key share at least that; launches need more.

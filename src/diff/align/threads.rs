@@ -14,6 +14,7 @@ use crate::diff::keys::Key;
 use crate::diff::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
@@ -243,7 +244,20 @@ impl Aligner<'_> {
         for &(a, b) in threads {
             self.pair_in_place(a, b);
         }
-        self.descend();
+        // The largest ones first, so that no core is left with one of them in the end.
+        let mut roots = std::mem::take(&mut self.pending);
+        let size = |&(a, b): &(u32, u32)| {
+            self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
+        };
+        roots.sort_by_key(|roots| Reverse(size(roots)));
+        let both = self.both;
+        roots.into_par_iter().for_each_init(
+            || Aligner::new(both),
+            |aligner, roots| {
+                aligner.pending.push(roots);
+                aligner.descend();
+            },
+        );
         for side in Side::BOTH {
             self.rescue_split_threads(side);
         }
@@ -268,7 +282,7 @@ impl Aligner<'_> {
             let Some(theirs) = self.best_left_over(side, root, &roots[side.other()], &mut left)
             else {
                 if left == 0 {
-                    self.pairing.cut_threads += (free.len() - done) as u64;
+                    self.both.links.add_cut_threads((free.len() - done) as u64);
                     break;
                 }
                 continue;

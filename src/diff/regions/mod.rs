@@ -150,8 +150,8 @@ impl<'a> Finder<'a> {
         let mut next = 0;
         while next < tree.len() {
             let call = CallId(next as u32);
-            let is_root = names::is_region(tree, call)
-                && self.partner(side, call).is_none()
+            let is_root = self.partner(side, call).is_none()
+                && names::is_region(tree, call)
                 && self.fused_something(side, call);
             if is_root {
                 roots.push(call);
