@@ -587,3 +587,11 @@ fn behind_an_object_that_is_cut_off_events_are_found_up_to_the_end() {
     let text = format!(r#"{{"traceEvents": [{}{cut} {}, {}"#, op("a", 1), op("b", 2), op("c", 3));
     assert_eq!(names(&trace(&text)), ["a", "b", "c"]);
 }
+
+#[test]
+fn a_document_may_begin_like_an_event() {
+    let events = [op("a", 1), op("b", 2)].join(", ");
+    let text = format!(r#"{{"ph": "X", "name": "odd", "traceEvents": [{events}]}}"#);
+    let found = Trace::from_reader("t", text.as_bytes(), &ReadOptions::default().strict());
+    assert_eq!(names(&found.expect("it is JSON")), ["a", "b"]);
+}

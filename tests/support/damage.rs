@@ -75,7 +75,7 @@ impl Sample {
         let touched = self.elements.len() - whole.len();
         let added = edits.iter().map(|edit| phases(&edit.text)).sum();
         let whole = whole.into_iter().filter_map(|element| element.key.clone()).collect();
-        Damaged { bytes, whole, touched, added, dependent: self.dependent }
+        Damaged { bytes, whole, touched, added, edits: edits.len(), dependent: self.dependent }
     }
 }
 
@@ -264,6 +264,8 @@ pub struct Damaged {
     touched: usize,
     /// How many elements stand in text that was put in.
     added: usize,
+    /// At how many places the text was changed: each may leave a piece between two elements.
+    edits: usize,
     /// Events of the trace that depend on others, and may be there or not.
     dependent: usize,
 }
@@ -367,7 +369,7 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     // Text between two elements may look like one more. Where whole events are lost, others may be
     // that the trace keeps none of.
     let is_too_much =
-        extra > changed + damaged.dependent || (missing == 0 && lost as usize > changed + 1);
+        extra > changed + damaged.dependent || (missing == 0 && lost as usize > changed + damaged.edits);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
         Outcome::Silent
     } else if is_too_much || (is_told && cut == 0 && missing as u64 > lost) {

@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Place, Result};
 /// The beginning of `traceEvents`, which is looked for after damage before it.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// How much text is kept while it is looked for.
+/// How much text is kept while something is looked for: a key may go on in the next block.
 const KEPT: usize = 1024;
 
 impl Reading<'_> {
@@ -174,11 +174,15 @@ impl Reading<'_> {
         let offset = self.block.base();
         let mut lost = 0;
         loop {
-            let at_end = self.block.at_end();
-            let found = repair::next_event(self.block.content(), at_end);
-            let (Ok(at) | Err(at)) = found;
-            lost += repair::phases(self.block.content(), at);
-            self.block.consume(at);
+            let (content, at_end) = (self.block.content(), self.block.at_end());
+            let found = repair::next_event(content, at_end);
+            let used = match found {
+                Ok(at) => at,
+                Err(_) if at_end => content.len(),
+                Err(kept) => kept.min(content.len().saturating_sub(KEPT)),
+            };
+            lost += repair::phases(content, used);
+            self.block.consume(used);
             let bytes = self.block.base() - offset;
             if found.is_ok() {
                 self.document.enter_again(offset, bytes);
@@ -199,7 +203,6 @@ impl Reading<'_> {
         let offset = self.block.base();
         let mut events = 0;
         loop {
-            // The last bytes are kept: they may be the beginning of a key that ends in the next block.
             let used = self.block.content().len().saturating_sub(KEPT);
             events += repair::phases(self.block.content(), used);
             self.block.consume(used);

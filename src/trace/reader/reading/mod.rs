@@ -74,11 +74,12 @@ impl<'a> Reading<'a> {
         while self.block.content().first() == Some(&b'{') {
             match repair::starts_event(self.block.content(), 0) {
                 None if self.block.read(&mut self.source)? => {}
-                Some(true) => {
+                // An object with events in it is a document, whatever else it holds.
+                Some(true) if !repair::first_holds_event(self.block.content()) => {
                     self.document.enter_lines();
                     break;
                 }
-                None | Some(false) => break,
+                None | Some(_) => break,
             }
         }
         Ok(())

@@ -100,6 +100,23 @@ pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
+/// Whether an event stands inside the object at the beginning of `text`, as far as it is there.
+pub(super) fn first_holds_event(text: &[u8]) -> bool {
+    let mut depth = 0u32;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth <= 1 => break,
+            b'}' | b']' => depth -= 1,
+            b'"' => at = decode::string_end(text, at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    holds_event(&text[..at.min(text.len())])
+}
+
 /// Whether `text` goes on like the object around the events, whose list was not closed; `None` where
 /// it ends before that is known.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
