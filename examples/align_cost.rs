@@ -14,7 +14,7 @@
 
 mod measuring;
 
-use measuring::thread_seconds;
+use measuring::processor_seconds;
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -74,9 +74,9 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
         let read_side = |side: Side| {
             Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default())
         };
-        let start = thread_seconds();
+        let start = processor_seconds();
         let traces = PerSide::new(read_side(Side::Baseline)?, read_side(Side::Candidate)?);
-        read = read.min(thread_seconds() - start);
+        read = read.min(processor_seconds() - start);
         events = traces.baseline.len();
         let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
         cells.push(seconds_to_align(&trees));
@@ -89,9 +89,9 @@ fn row(size: usize) -> Result<String, Box<dyn Error>> {
 fn seconds_to_align(trees: &PerSide<Arc<CallTree>>) -> f64 {
     let round = || {
         let PerSide { baseline, candidate } = trees.clone();
-        let start = thread_seconds();
+        let start = processor_seconds();
         drop(std::hint::black_box(TraceDiff::new(baseline, candidate)));
-        thread_seconds() - start
+        processor_seconds() - start
     };
     (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
 }

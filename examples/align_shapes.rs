@@ -13,7 +13,7 @@
 
 mod measuring;
 
-use measuring::thread_seconds;
+use measuring::processor_seconds;
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -58,9 +58,9 @@ fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     let traces = PerSide::new(read(Side::Baseline)?, read(Side::Candidate)?);
     let events = traces.baseline.len();
     let trees = traces.map(|trace| Arc::new(CallTree::build(trace)));
-    let start = thread_seconds();
+    let start = processor_seconds();
     drop(std::hint::black_box(TraceDiff::new(trees.baseline, trees.candidate)));
-    Ok((events, thread_seconds() - start))
+    Ok((events, processor_seconds() - start))
 }
 
 /// Writes events one after the other.

@@ -12,9 +12,9 @@
 
 mod measuring;
 
-use measuring::peak_memory;
+use measuring::{peak_memory, processor_seconds};
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use tracetree::report::{Emit, Report, ReportOptions};
@@ -122,16 +122,6 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
     let mut values: Vec<f64> = rounds.iter().map(|round| of(&round.costs[stage])).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// Processor time of all threads of the process.
-fn processor_seconds() -> f64 {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let schedules = tasks.map(|task| task.path().join("schedstat"));
-    let nanos = schedules.filter_map(|path: PathBuf| {
-        std::fs::read_to_string(path).ok()?.split(' ').next()?.parse::<f64>().ok()
-    });
-    nanos.sum::<f64>() / 1e9
 }
 
 /// Sets the highest memory of the process to what it has now.

@@ -595,3 +595,16 @@ fn a_document_may_begin_like_an_event() {
     let found = Trace::from_reader("t", text.as_bytes(), &ReadOptions::default().strict());
     assert_eq!(names(&found.expect("it is JSON")), ["a", "b"]);
 }
+
+#[test]
+fn events_in_a_member_behind_the_list_are_told_where_the_text_is_damaged() {
+    let text = format!(
+        r#"{{"x" 1, "traceEvents": [{}], "distributedInfo": {{"a": [{}]}}, "y": [{}]}}"#,
+        op("a", 1),
+        op("b", 2),
+        op("c", 3)
+    );
+    let found = trace(&text);
+    assert_eq!(names(&found), ["a"]);
+    assert!(note(&found, "LOST_EVENTS").starts_with("2 × event that cannot be read"));
+}

@@ -14,6 +14,16 @@ pub fn thread_seconds() -> f64 {
     )
 }
 
+/// Processor time of all threads of the process.
+pub fn processor_seconds() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let schedules = tasks.map(|task| task.path().join("schedstat"));
+    let nanos = schedules.filter_map(|path: std::path::PathBuf| {
+        std::fs::read_to_string(path).ok()?.split(' ').next()?.parse::<f64>().ok()
+    });
+    nanos.sum::<f64>() / 1e9
+}
+
 /// The highest memory of the process so far, in bytes; 0 where `/proc` does not tell it.
 pub fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -11,7 +11,7 @@
 
 use super::compare::{Compare, Tokens};
 use super::sequence;
-use super::weights::{PARTNERS, RATIO, SMALL};
+use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
 use super::words::Words;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::outline::Outline;
@@ -77,8 +77,21 @@ impl<'b> Gap<'_, 'b> {
         if self.is_wrapped(side, call, partners, opened) {
             return None;
         }
-        let kept = partners.iter().map(|&other| self.rename_worth(side, call, other, inner)).max();
-        opened.checked_sub(kept.unwrap_or(0))
+        let mut kept = 0;
+        for &other in partners {
+            if self.weight_below(side.other(), other).min(inner.size) + RENAME_BONUS > kept {
+                kept = kept.max(self.rename_worth(side, call, other, inner));
+            }
+            if kept > opened {
+                return None;
+            }
+        }
+        Some(opened - kept)
+    }
+
+    /// Number of tokens below a call.
+    fn weight_below(&self, side: Side, call: u32) -> u32 {
+        self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
     /// Whether the other run has a query that this call holds, but no call that this one may be
@@ -98,8 +111,10 @@ impl<'b> Gap<'_, 'b> {
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
-            let inner = self.bags.below(side.other(), other);
-            self.bags.common(whole, inner) > opened
+            self.weight_below(side.other(), other) > opened && {
+                let inner = self.bags.below(side.other(), other);
+                self.bags.common(whole, inner) > opened
+            }
         })
     }
 
@@ -192,7 +207,7 @@ impl<'b> Gap<'_, 'b> {
         }
         let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
             (0, 0) => 1,
-            (a, b) if a == b => 2,
+            (a, b) if a == b => RENAME_BONUS,
             _ => 0,
         };
         let theirs = self.bags.below(side.other(), other);

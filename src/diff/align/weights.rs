@@ -49,6 +49,9 @@ pub(super) const TELLING_NAMES: u32 = 8;
 pub(super) const RATIO: u32 = 16;
 /// Evidence tokens that any call may hold more than its renamed self: a handful of launches.
 pub(super) const SMALL: u32 = 32;
+/// Tokens that equal arguments add to the worth of a rename: they are one, and less likely to be equal by
+/// chance.
+pub(super) const RENAME_BONUS: u32 = 2;
 /// How many partners for a rename are weighed against opening a call.
 pub(super) const PARTNERS: usize = 64;
 

@@ -133,8 +133,10 @@ impl Document {
             // The damage is a string or list that is not closed: it goes on into the events.
             return Err(Stop::Broken);
         }
+        let events = repair::phases(text, text.len());
         faults.is_broken &= bare_words == 0;
         self.note_faults(&faults, offset);
+        self.pass(events, offset);
         if !header::set(self.builder.header_mut(), key, value) {
             self.note(Oddity::WrongType, offset);
         }
@@ -202,7 +204,7 @@ impl Document {
         }
         let bare_words = cursor.take_bare_words();
         if value == Value::Text(b"ph") && next == b':' {
-            self.passed.get_or_insert((0, offset)).0 += 1;
+            self.pass(1, offset);
         }
         match value {
             Value::Text(content) => self.check_string(content, offset),

@@ -224,6 +224,20 @@ impl Document {
         }
     }
 
+    /// Counts events in a member of the document, which starts at `offset`.
+    fn pass(&mut self, events: u32, offset: u64) {
+        if events > 0 {
+            self.passed.get_or_insert((0, offset)).0 += events;
+        }
+    }
+
+    /// The document ends at `offset`.
+    pub(super) fn end(&mut self, offset: u64) {
+        if self.builder.odd().first_damage().is_some() {
+            self.lose_passed(offset);
+        }
+    }
+
     /// Goes on inside `traceEvents`, after damage before it.
     pub(super) fn enter_events(&mut self, offset: u64) {
         self.note(Oddity::DamagedHeader, offset);

@@ -21,6 +21,7 @@ impl Reading<'_> {
                 self.note_truncation(&mut notes)?;
             }
         }
+        self.document.end(self.block.base());
         self.check_is_trace()?;
         if self.document.builder.total_events() == 0 {
             let hint = "the profiler recorded nothing: profile again";
