@@ -65,8 +65,7 @@ impl<T> PerSide<T> {
     where
         T: Send,
     {
-        let (baseline, candidate) =
-            rayon::join(|| make(Side::Baseline), || make(Side::Candidate));
+        let (baseline, candidate) = rayon::join(|| make(Side::Baseline), || make(Side::Candidate));
         PerSide { baseline, candidate }
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use support::phenomena::Phenomenon;
 use support::trace_builder::{Op, TraceBuilder};
 use support::{laws, traces};
+use std::sync::Arc;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::{Aliases, DiffOptions, Relation, TraceDiff};
 use tracetree::report::{summarise, verdict, write_markdown, write_merged_tree};
@@ -137,7 +138,7 @@ fn the_sides_are_called_what_the_user_says() {
     let summary = summarise(&analysis);
     assert_eq!([summary.trace1.name.as_str(), summary.trace2.name.as_str()], ["mi|300", "h100"]);
     let mut text = Vec::new();
-    write_markdown(&analysis, 5, &mut text).expect("writing to memory");
+    write_markdown(&Arc::new(analysis), 5, &mut text).expect("writing to memory");
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.contains("| mi\\|300 ms | h100 ms |"), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");

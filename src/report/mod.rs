@@ -90,9 +90,7 @@ impl ReportFile {
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(kind, TableKind::Causes | TableKind::Fusion),
-            ReportFile::Other(name, _) => {
-                name.starts_with("report.") || *name == "summary.json"
-            }
+            ReportFile::Other(name, _) => name.starts_with("report.") || *name == "summary.json",
         }
     }
 
@@ -121,7 +119,9 @@ const ALWAYS: [ReportFile; 4] = [
         text::merged_tree::write(shared.analysis, out)
     }),
     ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(shared.analysis, out)),
-    ReportFile::Other("cpu_op_map.json", |shared, _, out| json::op_map::write(shared.analysis, out)),
+    ReportFile::Other("cpu_op_map.json", |shared, _, out| {
+        json::op_map::write(shared.analysis, out)
+    }),
     ReportFile::Other("summary.json", |shared, _, out| write_summary(shared.summary(), out)),
 ];
 
@@ -131,9 +131,9 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
     match emit {
         #[cfg(feature = "html")]
         Emit::Html => vec![Other("report.html", |shared, _, out| html::write(shared, out))],
-        Emit::Markdown => vec![Other("report.md", |shared, _, out| {
-            markdown::write(shared, markdown::NAMES, out)
-        })],
+        Emit::Markdown => {
+            vec![Other("report.md", |shared, _, out| markdown::write(shared, markdown::NAMES, out))]
+        }
         #[cfg(feature = "xlsx")]
         Emit::Xlsx => vec![Other("report.xlsx", |shared, _, out| xlsx::write(shared, out))],
         #[cfg(feature = "flamegraph")]

@@ -368,8 +368,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let changed = damaged.touched + damaged.added;
     // Text between two elements may look like one more. Where whole events are lost, others may be
     // that the trace keeps none of.
-    let is_too_much =
-        extra > changed + damaged.dependent || (missing == 0 && lost as usize > changed + damaged.edits);
+    let is_too_much = extra > changed + damaged.dependent
+        || (missing == 0 && lost as usize > changed + damaged.edits);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
         Outcome::Silent
     } else if is_too_much || (is_told && cut == 0 && missing as u64 > lost) {

@@ -3,6 +3,7 @@
 use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
+use std::sync::Arc;
 use tracetree::analysis::Analysis;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Result};
@@ -98,8 +99,8 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// If a text is no trace, or what `use_it` returns.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
-    use_it: impl FnOnce(&Analysis) -> Result<T>,
+    use_it: impl FnOnce(&Arc<Analysis>) -> Result<T>,
 ) -> Result<T> {
     let names = PerSide::new("baseline.json", "candidate.json");
-    use_it(&analyse_texts(names, pair)?)
+    use_it(&Arc::new(analyse_texts(names, pair)?))
 }

@@ -161,7 +161,8 @@ mod tests {
     #[test]
     fn a_row_longer_than_a_word_carries_over() {
         let a: Vec<u64> = (0..300).collect();
-        let b: Vec<u64> = (0..300).map(|token| if token % 3 == 0 { 1_000 } else { token }).collect();
+        let b: Vec<u64> =
+            (0..300).map(|token| if token % 3 == 0 { 1_000 } else { token }).collect();
         assert_eq!(longest_common(&a, &b).map(|pairs| pairs.len()), Some(200));
     }
 

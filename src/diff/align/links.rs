@@ -74,9 +74,8 @@ impl Links {
 
     /// What was found.
     pub(super) fn into_pairing(self) -> Pairing {
-        let partners: PerSide<Vec<u32>> = self
-            .partners
-            .map(|column| column.into_iter().map(AtomicU32::into_inner).collect());
+        let partners: PerSide<Vec<u32>> =
+            self.partners.map(|column| column.into_iter().map(AtomicU32::into_inner).collect());
         let relations = PerSide::from_fn(|side| {
             let relation = |(partner, relation): (&u32, &AtomicU8)| match *partner {
                 NONE => Relation::only(side),

@@ -21,10 +21,10 @@ mod threads;
 mod weights;
 mod words;
 
+use super::Relation;
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
-use super::Relation;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};

@@ -6,8 +6,8 @@ mod opening;
 mod tables;
 
 use super::shared::Shared;
-use super::text::{Unit, code, plain};
 use super::text;
+use super::text::{Unit, code, plain};
 use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};

@@ -8,6 +8,7 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, ModuleName};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -38,13 +39,13 @@ pub(in crate::report) struct Group {
 
 /// A value of a facet. Values sort by rank, those of one rank by their time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Value {
+struct Value<'a> {
     rank: usize,
-    text: String,
+    text: Cow<'a, str>,
 }
 
-/// The value of a call.
-type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value + 'a>;
+/// The value of a call. It borrows: calls are many, and values few.
+type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
 /// How a facet is made: its names, and what tells the value of a call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
@@ -65,11 +66,14 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .map(|&Recipe(key, title, recipe)| {
             let value_of = recipe(analysis);
             let (mut numbers, mut texts) = (BTreeMap::new(), Vec::new());
-            let mut number = |text: String| {
-                *numbers.entry(text).or_insert_with_key(|text| {
-                    texts.push(text.clone());
-                    texts.len() as u32 - 1
-                })
+            let mut number = |text: Cow<'_, str>| match numbers.get(&*text) {
+                Some(&number) => number,
+                None => {
+                    texts.push(text.clone().into_owned());
+                    let number = texts.len() as u32 - 1;
+                    numbers.insert(text.into_owned(), number);
+                    number
+                }
             };
             let values =
                 analysis.rows().iter().map(|row| number(row_value(row, &value_of))).collect();
@@ -80,14 +84,14 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
 }
 
 /// The value of a row's op, or of its first event: the baseline's where it has one.
-fn row_value(row: &Row, value_of: &ValueOf<'_>) -> String {
+fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Cow<'a, str> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
-    place.map_or_else(String::new, |(side, call)| value_of(side, call).text)
+    place.map_or(Cow::Borrowed(""), |(side, call)| value_of(side, call).text)
 }
 
 fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
-    let mut groups: BTreeMap<Value, (u64, PerSide<Nanos>)> = BTreeMap::new();
+    let mut groups: BTreeMap<Value<'_>, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in analysis.rows() {
         for side in Side::BOTH {
             for &event in &row.events[side] {
@@ -100,13 +104,17 @@ fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups
         .sort_by_key(|(value, (_, time))| (value.rank, Reverse(time.baseline.max(time.candidate))));
-    let group = |(value, (events, time)): (Value, _)| Group { value: value.text, events, time };
+    let group = |(value, (events, time)): (Value<'_>, _)| Group {
+        value: value.text.into_owned(),
+        events,
+        time,
+    };
     groups.into_iter().map(group).collect()
 }
 
-impl Value {
-    fn none() -> Value {
-        Value { rank: usize::MAX, text: String::new() }
+impl Value<'_> {
+    fn none() -> Self {
+        Value { rank: usize::MAX, text: Cow::Borrowed("") }
     }
 }
 
@@ -115,10 +123,10 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_row = row_categories(analysis);
     Box::new(move |side, call| {
         let text = match of_row[side].get(&call) {
-            Some(text) => (*text).to_owned(),
-            None => analysis.category_name(side, call).to_owned(),
+            Some(text) => *text,
+            None => analysis.category_name(side, call),
         };
-        Value { rank: 0, text }
+        Value { rank: 0, text: Cow::Borrowed(text) }
     })
 }
 
@@ -136,7 +144,7 @@ fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
-            text: analysis.told_step(step).to_string(),
+            text: analysis.told_step(step).to_string().into(),
         })
     })
 }
@@ -146,7 +154,7 @@ fn phases<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
         let rank = Phase::ALL.iter().position(|&known| known == phase);
-        Value { rank: rank.unwrap_or(usize::MAX), text: phase.label().to_owned() }
+        Value { rank: rank.unwrap_or(usize::MAX), text: phase.label().into() }
     })
 }
 
@@ -159,12 +167,12 @@ fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
 }
 
 /// `BertLayer_3`, or what lies around the layers.
-fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
+fn layer_name(pairs: &LayerPairs, place: PlacePair) -> Cow<'_, str> {
     match Side::BOTH.map(|side| pairs.instance(place, side)) {
-        ["", ""] => place.label().to_owned(),
-        ["", name] | [name, ""] => name.to_owned(),
-        [a, b] if a == b => a.to_owned(),
-        [a, b] => format!("{a} | {b}"),
+        ["", ""] => place.label().into(),
+        ["", name] | [name, ""] => name.into(),
+        [a, b] if a == b => a.into(),
+        [a, b] => format!("{a} | {b}").into(),
     }
 }
 
@@ -172,7 +180,7 @@ fn module_classes<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(|side, call| {
         let tree = analysis.tree(side);
         let name = tree.module(call).map_or("", |module| tree.name(module));
-        let text = ModuleName::class_or_name(name).to_owned();
-        Value { rank: usize::from(text.is_empty()), text }
+        let text = ModuleName::class_or_name(name);
+        Value { rank: usize::from(text.is_empty()), text: Cow::Borrowed(text) }
     })
 }
