@@ -4,10 +4,10 @@ mod support;
 
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 use support::phenomena::Phenomenon;
 use support::trace_builder::{Op, TraceBuilder};
 use support::{laws, traces};
-use std::sync::Arc;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::diff::{Aliases, DiffOptions, Relation, TraceDiff};
 use tracetree::report::{summarise, verdict, write_markdown, write_merged_tree};

@@ -106,6 +106,8 @@ test("the whole row opens one comparison, with counts, medians, shapes and what 
   assert.ok(events === 0 || events === Number(told[2]), `${events} events`);
   assert.equal(await page.$("#rows .member"), null, "single rows are folded");
   await page.click("#rows .instances > summary");
+  // The rows are made when the details have opened, which the click does not wait for.
+  await page.locator("#rows .member").first().waitFor();
   assert.ok(await page.locator("#rows .member").count() > 10);
   await page.close();
 });
