@@ -608,3 +608,17 @@ fn events_in_a_member_behind_the_list_are_told_where_the_text_is_damaged() {
     assert_eq!(names(&found), ["a"]);
     assert!(note(&found, "LOST_EVENTS").starts_with("2 × event that cannot be read"));
 }
+
+#[test]
+fn a_key_that_a_block_cuts_is_no_other_key() {
+    // An event in a member that is damaged: wherever the first block ends, it is found.
+    let text = |blanks: usize| {
+        let blanks = " ".repeat(blanks);
+        format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))
+    };
+    for blanks in 540..580 {
+        let options = ReadOptions::default().block_bytes(600);
+        let found = Trace::from_reader("t", text(blanks).as_bytes(), &options).expect("a trace");
+        assert_eq!(names(&found), ["a", "b"], "{blanks}");
+    }
+}

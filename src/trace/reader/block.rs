@@ -46,9 +46,16 @@ pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     pub(super) index: &'a [u32],
     pub(super) base: u64,
+    /// How many bytes at the end are blanks that stand for the text that is not there yet.
+    tail: usize,
 }
 
-impl Window<'_> {
+impl<'a> Window<'a> {
+    /// What is there of the text, without blanks behind it: they would end what only goes on later.
+    pub(super) fn content(&self) -> &'a [u8] {
+        &self.text[..self.text.len() - self.tail]
+    }
+
     /// Where position `at` of the window is in the unpacked text.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64 - 1
@@ -116,6 +123,7 @@ impl Block {
             text: &self.bytes[guard..guard + len],
             index: self.indexer.positions(),
             base: self.base,
+            tail: if self.is_part { 0 } else { TAIL },
         }
     }
 

@@ -163,7 +163,7 @@ impl Document {
         let token = sound::token(window.text[start]);
         if token == Token::OpenObject
             && !self.skipped_is_sound
-            && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
+            && repair::starts_event(window.content(), start).ok_or(Stop::Incomplete)?
         {
             // The damage is a string or list that is not closed: it goes on into the events.
             return Err(Stop::Broken);
@@ -222,7 +222,7 @@ impl Document {
 
 /// Whether the next value is an event: its list was not opened.
 fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
-    let value = &window.text[cursor.position()?..];
+    let value = window.content().get(cursor.position()?..).unwrap_or_default();
     match value {
         [b'{', ..] => repair::starts_event(value, 0).ok_or(Stop::Incomplete),
         _ => Ok(false),

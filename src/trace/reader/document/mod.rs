@@ -423,7 +423,7 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     if window.text[next] != b'{' {
         return Ok(false);
     }
-    repair::starts_event(window.text, next).ok_or(Stop::Incomplete)
+    repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
 }
 
 /// Where the next event starts, if no more than a comma and blanks stand before it.
