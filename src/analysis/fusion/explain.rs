@@ -17,9 +17,8 @@
 
 use super::KernelChange;
 use super::pieces::Pieces;
-use crate::analysis::Analysis;
-use crate::analysis::CategoryId;
 use crate::analysis::categories::kernel_name;
+use crate::analysis::{Analysis, CategoryId};
 use crate::diff::is_fused;
 use crate::program::Words;
 use crate::side::{PerSide, Side};

@@ -1,6 +1,5 @@
 //! The recorded shapes and types of ops → heads, sizes and types of the model.
 
-use crate::trace::ByName;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
@@ -36,22 +35,17 @@ impl Shapes {
     pub(super) fn of(tree: &CallTree) -> Shapes {
         let (mut heads, mut hidden) = (Counts::new(), Counts::new());
         let mut types: BTreeMap<String, u64> = BTreeMap::new();
-        let mut roles = ByName::new(tree.trace());
         for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
-            let name = tree.trace().name_id(tree.event(call).expect("ops are events"));
-            let role = roles.get(name, || Role::of(tree.trace().text(name)));
+            let name = tree.name(call);
             let first = || first_shape(dims(tree, call));
-            match role.sizes {
-                Some(Sizes::Heads { dims }) => {
-                    let shape = first().filter(|shape| shape.len() == dims);
-                    count(&mut heads, shape.map(|shape| (shape[1], shape[dims - 1])));
-                }
-                Some(Sizes::Hidden) => {
-                    count(&mut hidden, first().and_then(|s| Some((*s.last()?, 0))));
-                }
-                None => {}
+            if ATTENTION.contains(&name) {
+                count(&mut heads, first().filter(|s| s.len() == 4).map(|s| (s[1], s[3])));
+            } else if SERVED_ATTENTION.contains(&name) {
+                count(&mut heads, first().filter(|s| s.len() == 3).map(|s| (s[1], s[2])));
+            } else if NORMS.iter().any(|norm| name.contains(norm)) {
+                count(&mut hidden, first().and_then(|s| Some((*s.last()?, 0))));
             }
-            if role.is_product {
+            if PRODUCTS.iter().any(|product| name.contains(product)) {
                 let kind = first_type(tree, call).filter(|kind| !kind.is_empty());
                 kind.into_iter().for_each(|kind| *types.entry(kind).or_default() += 1);
             }
@@ -63,34 +57,6 @@ impl Shapes {
             hidden_size: most(&hidden).map(|(size, _)| size),
             types: ranked(types),
         }
-    }
-}
-
-/// What the shapes of an op of some name tell.
-#[derive(Debug, Clone, Copy)]
-struct Role {
-    sizes: Option<Sizes>,
-    is_product: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Sizes {
-    /// The first input has so many dimensions: the second is the number of heads, the last their size.
-    Heads { dims: usize },
-    /// The last dimension of the first input is the size of the vectors between layers.
-    Hidden,
-}
-
-impl Role {
-    fn of(name: &str) -> Role {
-        let sizes = if ATTENTION.contains(&name) {
-            Some(Sizes::Heads { dims: 4 })
-        } else if SERVED_ATTENTION.contains(&name) {
-            Some(Sizes::Heads { dims: 3 })
-        } else {
-            NORMS.iter().any(|norm| name.contains(norm)).then_some(Sizes::Hidden)
-        };
-        Role { sizes, is_product: PRODUCTS.iter().any(|product| name.contains(product)) }
     }
 }
 
