@@ -240,7 +240,7 @@ fn flows_that_are_not_kept_are_counted_and_checked_all_the_same() {
 }
 
 #[track_caller]
-fn assert_limit(input: impl Read, options: &ReadOptions) -> String {
+fn assert_limit(input: impl Read + Send, options: &ReadOptions) -> String {
     let error =
         Trace::from_reader("t", input, options).map(|trace| trace.len()).expect_err("a bound");
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");

@@ -1,7 +1,7 @@
 //! Call trees of the runs of one side, one after the other → their [`Digest`].
 
 use super::growth::{Firsts, Growth};
-use super::run::Run;
+use super::run::{Run, setup_of};
 use super::tallies::Nodes;
 use super::totals::{StepTotals, Totals};
 use super::{Digest, RunFacts, Setup};
@@ -97,39 +97,38 @@ impl Digester {
         let rules = self.categories().clone();
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
         // What the calls are is told beside where they stand. Facts that both ask for are found once.
-        let (grown, (work, mut totals, footing)) = rayon::join(
+        let (grown, (work, totals, footing, setup)) = rayon::join(
             || self.grow(&program, measure),
             || {
                 program.steps();
                 program.communication();
                 let work = TraceCategories::of(&program, measure, &rules);
-                let totals = StepTotals::of_groups(&program, measure, &work);
-                (work, totals, Footing::of(&program))
+                let totals = StepTotals::of(&program, measure, &work);
+                let footing = Footing::of(&program);
+                let setup = setup_of(program.tree(), &footing);
+                (work, totals, footing, setup)
             },
         );
-        let (run, firsts, whole) = grown?;
-        totals.join(whole);
+        let (run, firsts) = grown?;
         let steps = program.steps().len().max(1);
         firsts.describe(&mut self.nodes, &run, &work);
-        self.add_setup(run.setup(&footing));
+        self.add_setup(setup);
         self.totals.add_run(&totals, self.steps);
         self.remarks.extend(run.remarks());
         self.runs.push(run.facts(&footing, steps as u64));
         self.steps += steps;
+        // To give its memory back takes as long as to count its steps.
+        rayon::spawn(move || drop(program));
         Ok(())
     }
 
-    /// Adds the calls of a run, if it is one of the program; what its steps come to as wholes.
-    fn grow<'p>(
-        &mut self,
-        program: &'p Program,
-        measure: Measure,
-    ) -> Result<(Run<'p>, Firsts, StepTotals)> {
+    /// Adds the calls of a run, if it is one of the program.
+    fn grow<'p>(&mut self, program: &'p Program, measure: Measure) -> Result<(Run<'p>, Firsts)> {
         let run = Run::new(program, measure);
         self.check_likeness(&run)?;
         let place = (self.steps, self.runs.len());
         let firsts = Growth::of(&mut self.nodes, &run, place).grow();
-        Ok((run, firsts, StepTotals::of_wholes(program, measure)))
+        Ok((run, firsts))
     }
 
     /// What one run shows, all can show.

@@ -88,12 +88,11 @@ pub struct Range {
 
 impl Range {
     /// The range of the counts of all steps.
-    pub fn of(counts: &[u64]) -> Range {
-        let mut sorted = counts.to_vec();
-        sorted.sort_unstable();
-        match (sorted.first(), sorted.last()) {
+    pub fn of(mut counts: Vec<u64>) -> Range {
+        counts.sort_unstable();
+        match (counts.first(), counts.last()) {
             (Some(&least), Some(&most)) => {
-                Range { least, usual: sorted[(sorted.len() - 1) / 2], most }
+                Range { least, usual: counts[(counts.len() - 1) / 2], most }
             }
             (_, _) => Range::default(),
         }
@@ -215,11 +214,11 @@ mod tests {
 
     #[test]
     fn a_range_has_the_middle_count() {
-        let range = Range::of(&[3, 1, 9, 3]);
+        let range = Range::of(vec![3, 1, 9, 3]);
         assert_eq!((range.least, range.usual, range.most), (1, 3, 9));
         assert_eq!(range.to_string(), "3 (1 to 9)");
         assert!(!range.is_above(Range::always(1)) && !Range::always(10).is_above(range));
         assert!(Range::always(18).is_above(range) && Range::always(2).is_above(Range::always(1)));
-        assert_eq!(Range::of(&[]), Range::default());
+        assert_eq!(Range::of(Vec::new()), Range::default());
     }
 }

@@ -49,21 +49,6 @@ impl<'a> Run<'a> {
         sums.into_iter().map(|(name, calls)| (name, f64::from(calls) / steps)).collect()
     }
 
-    /// On what it was recorded and how, beside `footing`.
-    pub(super) fn setup(&self, footing: &Footing) -> Setup {
-        Setup {
-            vendor: footing.vendor.clone(),
-            devices: footing.devices.clone(),
-            versions: self.tree.trace().header().versions.clone(),
-            world_size: footing.world_size,
-            has_gpu: footing.has_gpu,
-            has_modules: self.tree.calls().any(|call| self.tree.is_module(call)),
-            is_coarse: has_coarse_clock(self.tree.trace()),
-            has_shapes: self.tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
-            captured: captured(self.tree),
-        }
-    }
-
     pub(super) fn facts(&self, footing: &Footing, steps: u64) -> RunFacts {
         RunFacts {
             name: self.tree.trace().source().to_owned(),
@@ -80,15 +65,9 @@ impl<'a> Run<'a> {
         told.map(move |note| format!("{source}: {} {}", note.code, note.message))
     }
 
-    /// The step that a call counts to; `None` outside of all steps, and for GPU events whose launch is
-    /// not in the trace: nothing says when they were asked for.
+    /// The step that a call counts to.
     pub(super) fn step(&self, call: CallId) -> Option<usize> {
-        let steps = self.program.steps();
-        let is_unlinked = self.tree.kind(call) == CallKind::Gpu && self.tree.launch(call).is_none();
-        match steps.is_empty() {
-            true => (!is_unlinked).then_some(0),
-            false => steps.step(call).map(StepId::index),
-        }
+        step_of(self.program, call)
     }
 
     /// What a call is in a digest; `None` for those that are no place of it.
@@ -101,6 +80,32 @@ impl<'a> Run<'a> {
             true => ModuleName::instance_or_name(self.tree.name(call)).to_owned(),
             false => plain_name(self.tree.kind(call), self.tree.name(call)).into_owned(),
         }
+    }
+}
+
+/// On what a run was recorded and how, beside its `footing`.
+pub(super) fn setup_of(tree: &CallTree, footing: &Footing) -> Setup {
+    Setup {
+        vendor: footing.vendor.clone(),
+        devices: footing.devices.clone(),
+        versions: tree.trace().header().versions.clone(),
+        world_size: footing.world_size,
+        has_gpu: footing.has_gpu,
+        has_modules: tree.calls().any(|call| tree.is_module(call)),
+        is_coarse: has_coarse_clock(tree.trace()),
+        has_shapes: tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
+        captured: captured(tree),
+    }
+}
+
+/// The step that a call counts to; `None` outside of all steps, and for GPU events whose launch is not
+/// in the trace: nothing says when they were asked for.
+#[inline]
+pub(super) fn step_of(program: &Program, call: CallId) -> Option<usize> {
+    let (tree, steps) = (program.tree(), program.steps());
+    match steps.is_empty() {
+        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
+        false => steps.step(call).map(StepId::index),
     }
 }
 

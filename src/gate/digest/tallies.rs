@@ -76,26 +76,25 @@ impl Nodes {
         steps: usize,
         per_step: impl Fn(&[i64]) -> Vec<f64>,
     ) -> (Arena<Node>, NodeId) {
-        let range = |counts: &Counts| {
-            let mut counts = counts.clone();
+        let range = |mut counts: Counts| {
             counts.resize(steps, 0);
-            Range::of(&counts)
+            Range::of(counts)
         };
         let ids: Vec<NodeId> = self.root.descendants(&self.tree).collect();
         for id in ids {
-            let tally = &self.tallies[position(id)];
+            let tally = std::mem::take(&mut self.tallies[position(id)]);
             let node = self.tree[id].get_mut();
-            node.calls = range(&tally.calls);
-            node.launches = range(&tally.launches);
-            node.bytes = range(&tally.bytes);
-            let variant = |((dims, types), counts): (&(String, String), &Counts)| Variant {
-                dims: dims.clone(),
-                types: types.clone(),
+            node.calls = range(tally.calls);
+            node.launches = range(tally.launches);
+            node.bytes = range(tally.bytes);
+            let variant = |((dims, types), counts): ((String, String), Counts)| Variant {
+                dims,
+                types,
                 calls: range(counts),
             };
-            node.variants = tally.variants.iter().map(variant).collect();
-            let site = |(name, counts): (&String, &Counts)| (name.clone(), range(counts));
-            node.sites = tally.sites.iter().map(site).collect();
+            node.variants = tally.variants.into_iter().map(variant).collect();
+            let site = |(name, counts): (String, Counts)| (name, range(counts));
+            node.sites = tally.sites.into_iter().map(site).collect();
             node.micros = per_step(&tally.nanos);
         }
         (self.tree, self.root)

@@ -1,6 +1,7 @@
 //! One run → what each of its steps comes to as a whole; several runs → medians and ranges.
 
 use super::node::Range;
+use super::run::step_of;
 use crate::analysis::robust::median;
 use crate::analysis::{CategoryId, TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
@@ -45,33 +46,18 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    /// The counts of each step, its wall, and what its GPU did.
-    pub(super) fn of_wholes(program: &Program, measure: Measure) -> StepTotals {
-        let mut totals = StepTotals::none(program);
-        totals.add_counts(program);
-        totals.add_figures(program, measure);
-        totals
-    }
-
-    /// The times of each kind of work and phase.
-    pub(super) fn of_groups(
+    /// The counts of each step, its wall, what its GPU did, and the times of each kind of work and phase.
+    pub(super) fn of(
         program: &Program,
         measure: Measure,
         categories: &TraceCategories<'_>,
     ) -> StepTotals {
-        let mut totals = StepTotals::none(program);
+        let steps = program.steps().len().max(1);
+        let mut totals = StepTotals { steps, ..StepTotals::default() };
         totals.add_groups(program, measure, categories);
+        totals.add_counts(program);
+        totals.add_figures(program, measure);
         totals
-    }
-
-    fn none(program: &Program) -> StepTotals {
-        StepTotals { steps: program.steps().len().max(1), ..StepTotals::default() }
-    }
-
-    /// Takes the counts, and all times, of others of the same run.
-    pub(super) fn join(&mut self, wholes: StepTotals) {
-        self.counts = wholes.counts;
-        self.times.extend(wholes.times);
     }
 
     fn time(&mut self, measure: &str, step: usize, time: Nanos) {
@@ -162,15 +148,6 @@ impl StepTotals {
     }
 }
 
-/// The step that a call counts to, as in the nodes of a digest.
-fn step_of(program: &Program, call: CallId) -> Option<usize> {
-    let (tree, steps) = (program.tree(), program.steps());
-    match steps.is_empty() {
-        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
-        false => steps.step(call).map(|step| step.index()),
-    }
-}
-
 /// What a GPU event adds to the counts of its step.
 fn count_gpu_event(program: &Program, call: CallId, mut add: impl FnMut(Count, u64)) {
     let tree: &CallTree = program.tree();
@@ -224,7 +201,7 @@ impl Totals {
         let range = |(name, counts): (&String, &Vec<u64>)| {
             let mut counts = counts.clone();
             counts.resize(steps, 0);
-            (name.clone(), Range::of(&counts))
+            (name.clone(), Range::of(counts))
         };
         self.counts.iter().map(range).collect()
     }

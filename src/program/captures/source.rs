@@ -2,7 +2,7 @@
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
-use crate::trace::{CAPTURE_FOLDER, CaptureFile, Category, ReadOptions, Trace};
+use crate::trace::{ByName, CAPTURE_FOLDER, CaptureFile, Category, ReadOptions, Trace};
 use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,9 +49,12 @@ impl CaptureSource {
         options: &ReadOptions,
     ) -> Result<Captures> {
         let mut captures = Captures::default();
+        let mut graphs = ByName::new(trace);
         let mut runtime_calls =
             trace.own_events().filter(|&event| trace.category(event) == Category::Runtime);
-        let launches_graphs = runtime_calls.any(|event| names_graph_launch(trace.name(event)));
+        let launches_graphs = runtime_calls.any(|event| {
+            graphs.get(trace.name_id(event), || names_graph_launch(trace.name(event)))
+        });
         match (self, path) {
             (CaptureSource::Nowhere, _) => return Ok(captures),
             _ if !launches_graphs => {

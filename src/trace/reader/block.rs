@@ -1,4 +1,4 @@
-//! A source of bytes → windows of indexed text that stay in cache.
+//! A feed of bytes → windows of indexed text that stay in cache.
 //!
 //! One buffer holds the text between the first byte that is still needed and the last that was
 //! read. When it is used up, the unfinished rest moves to the front and new bytes follow it, so that
@@ -9,8 +9,8 @@
 //!         start-1 start                           end
 //! ```
 
+use super::feed::Feed;
 use super::index::{GUARD, Indexer, PADDING, TAIL};
-use super::source::Source;
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// Text that is read at once. 128 to 512 KiB are equally fast; all of them fit a second-level cache.
@@ -131,27 +131,27 @@ impl Block {
     ///
     /// # Errors
     /// If reading fails, or an element is too large to be kept.
-    pub(super) fn extend(&mut self, source: &mut Source<'_>) -> Result<bool> {
+    pub(super) fn extend(&mut self, feed: &mut Feed<'_, '_>) -> Result<bool> {
         if self.is_part {
             self.window *= 2;
             return Ok(true);
         }
-        self.read(source)
+        self.read(feed)
     }
 
     /// Reads text behind what is there. `false` where there is none.
     ///
     /// # Errors
     /// Like [`Block::extend`].
-    pub(super) fn read(&mut self, source: &mut Source<'_>) -> Result<bool> {
+    pub(super) fn read(&mut self, feed: &mut Feed<'_, '_>) -> Result<bool> {
         if self.at_end {
             return Ok(false);
         }
-        self.make_room(source)?;
+        self.make_room(feed)?;
         let limit = self.bytes.len() - TAIL - PADDING;
         let before = self.end;
         while self.end < limit && !self.at_end {
-            let count = source.read(&mut self.bytes[self.end..limit])?;
+            let count = feed.read(&mut self.bytes[self.end..limit])?;
             self.end += count;
             self.at_end = count == 0;
         }
@@ -159,14 +159,14 @@ impl Block {
     }
 
     /// Moves the rest to the front, and grows the buffer where the rest fills half of it.
-    fn make_room(&mut self, source: &Source<'_>) -> Result<()> {
+    fn make_room(&mut self, feed: &Feed<'_, '_>) -> Result<()> {
         self.bytes.copy_within(self.start..self.end, 1);
         self.end -= self.start - 1;
         self.start = 1;
         let (rest, capacity) = (self.end - self.start, self.bytes.len() - EXTRA);
         if rest > MAX_KEPT {
             let message = format!("one element is longer than {} MiB", MAX_KEPT >> 20);
-            return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message)
+            return Err(Error::new(ErrorKind::LimitExceeded, feed.name(), message)
                 .at(Place { offset: self.base, event: None })
                 .remedy("this is no trace of a profiler, or it is damaged beyond repair"));
         }

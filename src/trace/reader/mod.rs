@@ -1,12 +1,12 @@
 //! A file of bytes → [`Trace`].
 //!
 //! ```text
-//! file ─source─▶ unpacked blocks ─known────────────────────────────────▶ fields ─builder─▶ columns
-//!                               └─index─▶ positions ─document, event─▶┘
+//! file ─source, feed─▶ unpacked blocks ─known────────────────────────────────▶ fields ─builder─▶ columns
+//!                                     └─index─▶ positions ─document, event─▶┘
 //! ```
 //!
-//! One thread reads one trace. Packed data are inflated into one buffer that stays in cache. Events
-//! that look like those before are compared with what was met; for any other the structure of the
+//! One thread reads one trace; where a core has nothing to do, another one inflates ahead of it. The
+//! text stands in one buffer that stays in cache. Events that look like those before are compared with what was met; for any other the structure of the
 //! text is found, and a cursor walks from token to token. Then the unfinished event moves to the
 //! front and the buffer is filled again. No value tree, no tape, no copy of the text: memory is that
 //! of the columns.
@@ -19,6 +19,7 @@ mod cursor;
 mod decode;
 mod document;
 mod event;
+mod feed;
 mod grammar;
 mod gzip;
 mod header;
@@ -82,14 +83,20 @@ impl Trace {
     /// Like [`Trace::open`]; under [`ReadOptions::strict`] also where the text is damaged.
     pub fn open_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Trace> {
         let path = path.as_ref();
-        Trace::from_reader(&path.display().to_string(), open(path)?, options)
+        let name = path.display().to_string();
+        reading::read(open(&name, path, options)?, options)
     }
 
-    /// Reads a trace from any source of bytes; `name` stands for it in messages.
+    /// Reads a trace from any source of bytes; `name` stands for it in messages. What is packed may be
+    /// read and unpacked by another thread.
     ///
     /// # Errors
-    /// Like [`Trace::open_with`].
-    pub fn from_reader(name: &str, source: impl Read, options: &ReadOptions) -> Result<Trace> {
+    /// Like [`Trace::open_with`]; such a thread ends when a read that is under way returns.
+    pub fn from_reader(
+        name: &str,
+        source: impl Read + Send,
+        options: &ReadOptions,
+    ) -> Result<Trace> {
         reading::read(Source::new(name, source, options)?, options)
     }
 
@@ -110,14 +117,16 @@ impl Trace {
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        reading::read_header(Source::new(&name, open(path)?, options)?, options)
+        reading::read_header(open(&name, path, options)?, options)
     }
 }
 
 /// The bytes of a file, or of standard input.
-fn open(path: &Path) -> Result<Box<dyn Read>> {
+fn open<'a>(name: &'a str, path: &Path, options: &'a ReadOptions) -> Result<Source<'a>> {
     if path == Path::new(STDIN) {
-        return Ok(Box::new(std::io::stdin().lock()));
+        return Ok(Source::new(name, std::io::stdin(), options)?.piped());
     }
-    Ok(storage::open(path)?)
+    let source = Source::new(name, storage::open(path)?, options)?;
+    let is_piped = !storage::is_remote(path) && !path.is_file();
+    Ok(if is_piped { source.piped() } else { source })
 }

@@ -9,7 +9,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// The bytes of the file as they are.
 pub(super) struct Packed<'a> {
-    input: Box<dyn Read + 'a>,
+    input: Box<dyn Read + Send + 'a>,
     progress: Option<ReadProgress>,
     buffer: Vec<u8>,
     start: usize,
@@ -21,7 +21,7 @@ pub(super) struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    pub(super) fn new(input: impl Read + 'a, progress: Option<ReadProgress>) -> Self {
+    pub(super) fn new(input: impl Read + Send + 'a, progress: Option<ReadProgress>) -> Self {
         let buffer = vec![0; BUFFER];
         let input = Box::new(input);
         let hasher = Box::new(Hasher::new());

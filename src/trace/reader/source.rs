@@ -16,6 +16,7 @@ pub(super) struct Source<'a> {
     packing: Packing<'a>,
     unpacked: u64,
     damage: Option<String>,
+    comes_at_once: bool,
 }
 
 enum Packing<'a> {
@@ -31,7 +32,7 @@ impl<'a> Source<'a> {
     /// If nothing can be read.
     pub(super) fn new(
         name: &'a str,
-        input: impl Read + 'a,
+        input: impl Read + Send + 'a,
         options: &'a ReadOptions,
     ) -> Result<Self> {
         let cannot = |error| Error::io(name, "read the trace", error);
@@ -45,7 +46,24 @@ impl<'a> Source<'a> {
             _ => Packing::Plain(packed),
         };
         let (max_unpacked, cancel) = (options.max_unpacked, &options.cancel);
-        Ok(Source { name, max_unpacked, cancel, packing, unpacked: 0, damage: None })
+        let comes_at_once = true;
+        Ok(Source { name, max_unpacked, cancel, packing, unpacked: 0, damage: None, comes_at_once })
+    }
+
+    /// The same, of which the bytes come when somebody at the other end writes them: nobody should wait
+    /// for more of them than are needed.
+    pub(super) fn piped(self) -> Self {
+        Source { comes_at_once: false, ..self }
+    }
+
+    /// Whether all bytes are there to be read.
+    pub(super) fn comes_at_once(&self) -> bool {
+        self.comes_at_once
+    }
+
+    /// Whether the bytes have to be unpacked.
+    pub(super) fn is_packed(&self) -> bool {
+        !matches!(self.packing, Packing::Plain(_))
     }
 
     /// What the trace is called in messages.

@@ -7,12 +7,12 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use crate::trace::notes::Notes;
 
-impl Reading<'_> {
+impl Reading<'_, '_> {
     /// The trace, when all events are read.
     pub(super) fn finish(mut self) -> Result<Trace> {
         let mut notes = Notes::default();
         let may_end = self.document.may_end() && self.block.content().is_empty();
-        let is_damaged = self.source.damage().is_some();
+        let is_damaged = self.feed.source().damage().is_some();
         match self.document.state() {
             State::Done if is_damaged => self.document.note(Oddity::CutArchive, self.block.base()),
             State::Done => {}
@@ -27,11 +27,11 @@ impl Reading<'_> {
             let hint = "the profiler recorded nothing: profile again";
             notes.add("NO_EVENTS", 1, hint, || "traceEvents is empty".to_owned());
         }
-        self.source.take_oddities(self.document.builder.odd_mut());
+        self.feed.source().take_oddities(self.document.builder.odd_mut());
         self.check()?;
-        let (name, unpacked) = (self.source.name(), self.source.unpacked());
+        let (name, unpacked) = (self.feed.name(), self.feed.source().unpacked());
         let mut trace = self.document.builder.finish(name, unpacked, notes);
-        trace.content_hash = self.source.hash()?;
+        trace.content_hash = self.feed.source().hash()?;
         Ok(trace)
     }
 
@@ -39,13 +39,13 @@ impl Reading<'_> {
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
-        let why = self.source.damage().unwrap_or("the file ends in the middle").to_owned();
+        let why = self.feed.source().damage().unwrap_or("the file ends in the middle").to_owned();
         if self.strict {
             return Err(self
                 .error(ErrorKind::Malformed, why)
                 .remedy("without --strict all whole events before it are kept"));
         }
-        let share = self.source.share_read()?;
+        let share = self.feed.source().share_read()?;
         let hint = "the profiler was stopped while it wrote, or the copy is not complete: profile or copy again";
         notes.add("TRUNCATED", 1, hint, || {
             let missing = if share < 99.95 {
@@ -60,7 +60,7 @@ impl Reading<'_> {
 
     /// Whether what was read is a trace at all.
     fn check_is_trace(&self) -> Result<()> {
-        let name = self.source.name();
+        let name = self.feed.name();
         let refuse = |message: String| {
             Err(Error::new(ErrorKind::NotATrace, name, message)
                 .at(Place { offset: 0, event: None })

@@ -14,7 +14,7 @@ const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 /// How much text is kept while something is looked for: a key may go on in the next block.
 const KEPT: usize = 1024;
 
-impl Reading<'_> {
+impl Reading<'_, '_> {
     /// Goes on after text that is no JSON. `false` where nothing can be read any more.
     pub(super) fn mend(&mut self) -> Result<bool> {
         match self.document.state() {
@@ -79,7 +79,7 @@ impl Reading<'_> {
         loop {
             match repair::extent(self.block.content(), self.block.at_end()) {
                 Some(extent) => return Ok(extent),
-                None => self.block.read(&mut self.source)?,
+                None => self.block.read(&mut self.feed)?,
             };
         }
     }
@@ -89,7 +89,7 @@ impl Reading<'_> {
         loop {
             match repair::starts_header(self.block.content()) {
                 Some(is_header) => return Ok(is_header),
-                None if !self.block.read(&mut self.source)? => return Ok(false),
+                None if !self.block.read(&mut self.feed)? => return Ok(false),
                 None => {}
             }
         }
@@ -140,7 +140,7 @@ impl Reading<'_> {
                 return Err(broken
                     .remedy("no traceEvents follow: give a trace that torch.profiler exported"));
             }
-            self.block.read(&mut self.source)?;
+            self.block.read(&mut self.feed)?;
         }
     }
 
@@ -155,7 +155,7 @@ impl Reading<'_> {
                 Some(_) => Some(false),
                 None => None,
             };
-            if is_event.is_none() && self.block.read(&mut self.source)? {
+            if is_event.is_none() && self.block.read(&mut self.feed)? {
                 continue;
             }
             let text = self.block.content();
@@ -188,7 +188,7 @@ impl Reading<'_> {
                 self.document.enter_again(offset, bytes);
                 self.block.distrust();
             } else if !at_end {
-                self.block.read(&mut self.source)?;
+                self.block.read(&mut self.feed)?;
                 continue;
             }
             if lost > 0 {
@@ -206,7 +206,7 @@ impl Reading<'_> {
             let used = self.block.content().len().saturating_sub(KEPT);
             events += repair::phases(self.block.content(), used);
             self.block.consume(used);
-            if !self.block.read(&mut self.source)? {
+            if !self.block.read(&mut self.feed)? {
                 break;
             }
         }

@@ -6,6 +6,7 @@ mod mend;
 use super::block::{BLOCK, Block};
 use super::cursor::Stop;
 use super::document::{Document, End, LONG_ELEMENT, MAX_ELEMENT, State};
+use super::feed::Feed;
 use super::oddity::Oddity;
 use super::options::ReadOptions;
 use super::repair;
@@ -14,13 +15,14 @@ use super::source::Source;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
+use std::thread;
 
 /// The most distinct text of a trace, in bytes.
 const MAX_TEXT: usize = 3 << 30;
 
 /// A trace that is being read.
-struct Reading<'a> {
-    source: Source<'a>,
+struct Reading<'scope, 'a> {
+    feed: Feed<'scope, 'a>,
     block: Block,
     document: Document,
     strict: bool,
@@ -33,9 +35,11 @@ struct Reading<'a> {
 /// # Errors
 /// If reading fails, the text is no trace or passes a bound, or is damaged under `--strict`.
 pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-    let mut reading = Reading::start(source, options)?;
-    while reading.step()? {}
-    reading.finish()
+    thread::scope(|scope| {
+        let mut reading = Reading::start(Feed::new(source, scope), options)?;
+        while reading.step()? {}
+        reading.finish()
+    })
 }
 
 /// Reads what stands before the events.
@@ -43,23 +47,25 @@ pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
 /// # Errors
 /// Like [`read`].
 pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<Header> {
-    let mut reading = Reading::start(source, options)?;
-    while !reading.document.has_trace_events() && reading.step()? {}
-    Ok(std::mem::take(reading.document.builder.header_mut()))
+    thread::scope(|scope| {
+        let mut reading = Reading::start(Feed::new(source, scope), options)?;
+        while !reading.document.has_trace_events() && reading.step()? {}
+        Ok(std::mem::take(reading.document.builder.header_mut()))
+    })
 }
 
-impl<'a> Reading<'a> {
+impl<'scope, 'a> Reading<'scope, 'a> {
     /// Reads the first block and checks that it looks like JSON.
-    fn start(source: Source<'a>, options: &ReadOptions) -> Result<Self> {
+    fn start(feed: Feed<'scope, 'a>, options: &ReadOptions) -> Result<Self> {
         let block = Block::new(options.block_bytes.unwrap_or(BLOCK));
         let document = Document::new(options);
         let strict = options.strict;
-        let mut reading = Reading { source, block, document, strict, gave_up: false };
+        let mut reading = Reading { feed, block, document, strict, gave_up: false };
         while reading.block.content().trim_ascii().is_empty()
-            && reading.block.read(&mut reading.source)?
+            && reading.block.read(&mut reading.feed)?
         {}
         reading.check_unpacks()?;
-        let skip = sniff::check(reading.source.name(), reading.block.content())?;
+        let skip = sniff::check(reading.feed.name(), reading.block.content())?;
         if skip > 0 {
             reading.document.note(Oddity::ByteOrderMark, 0);
             reading.block.consume(skip);
@@ -73,7 +79,7 @@ impl<'a> Reading<'a> {
         self.block.consume(leading_blanks(self.block.content()));
         while self.block.content().first() == Some(&b'{') {
             match repair::starts_event(self.block.content(), 0) {
-                None if self.block.read(&mut self.source)? => {}
+                None if self.block.read(&mut self.feed)? => {}
                 // An object with events in it is a document, whatever else it holds.
                 Some(true) if !repair::first_holds_event(self.block.content()) => {
                     self.document.enter_lines();
@@ -86,11 +92,11 @@ impl<'a> Reading<'a> {
     }
 
     /// Packed data of which nothing can be had: the file itself is not empty.
-    fn check_unpacks(&self) -> Result<()> {
-        match self.source.damage() {
+    fn check_unpacks(&mut self) -> Result<()> {
+        match self.feed.source().damage() {
             Some(damage) if self.block.content().is_empty() => {
                 let message = format!("nothing can be unpacked: {damage}");
-                let error = Error::new(ErrorKind::Malformed, self.source.name(), message);
+                let error = Error::new(ErrorKind::Malformed, self.feed.name(), message);
                 Err(error.remedy("copy the file again, or profile again"))
             }
             Some(_) | None => Ok(()),
@@ -116,7 +122,7 @@ impl<'a> Reading<'a> {
                 Ok(true)
             }
             End::Stop(Stop::Incomplete) if self.may_go_on() => {
-                Ok(self.block.extend(&mut self.source)? || self.mend_last()?)
+                Ok(self.block.extend(&mut self.feed)? || self.mend_last()?)
             }
             End::Stop(Stop::Incomplete | Stop::Broken) => self.mend(),
             End::Stop(Stop::TooDeep) if self.leave_deep_event()? => Ok(true),
@@ -155,7 +161,7 @@ impl<'a> Reading<'a> {
     }
 
     fn refusal(&self, oddity: Oddity, place: Place) -> Error {
-        Error::new(ErrorKind::Malformed, self.source.name(), oddity.label())
+        Error::new(ErrorKind::Malformed, self.feed.name(), oddity.label())
             .at(place)
             .remedy("without --strict it is repaired and counted")
     }
@@ -163,7 +169,7 @@ impl<'a> Reading<'a> {
     /// An error at the text that comes next.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
-        Error::new(kind, self.source.name(), message).at(Place { offset: self.block.base(), event })
+        Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })
     }
 }
 

@@ -1,0 +1,292 @@
+//! A [`Source`] → its unpacked bytes, made where they are asked for, or, where a core has nothing to
+//! do, by a thread of their own while those before are read.
+//!
+//! Inflating is a third of the time of reading. Two traces that are read at once keep two cores busy
+//! as they are; the one that is larger gets help when the other is read, and on machines with more
+//! cores both do. What is read does not depend on it.
+
+use super::source::Source;
+use crate::error::Result;
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+/// Text after which a file is large enough for a thread, in bytes.
+const LARGE: u64 = 1024 * 1024;
+
+/// Text that is handed over at once; all of it that is under way fits a second-level cache.
+const BLOCK: usize = 128 * 1024;
+
+/// Blocks that are under way.
+const BLOCKS: usize = 4;
+
+/// Threads of this process that read or unpack traces.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
+
+/// A thread that reads or unpacks, for as long as this lives.
+struct Busy;
+
+impl Busy {
+    fn new() -> Busy {
+        BUSY.fetch_add(1, Ordering::Relaxed);
+        Busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Where the unpacked bytes of a trace are read from.
+pub(super) struct Feed<'scope, 'a> {
+    name: &'a str,
+    scope: &'scope Scope<'scope, 'a>,
+    supply: Supply<'scope, 'a>,
+    may_run_ahead: bool,
+    _busy: Busy,
+}
+
+enum Supply<'scope, 'a> {
+    Here(Source<'a>),
+    Ahead(Ahead<'scope, 'a>),
+    /// While the source changes its thread.
+    Nowhere,
+}
+
+/// A thread that unpacks, and the block of it that is being read.
+struct Ahead<'scope, 'a> {
+    thread: ScopedJoinHandle<'scope, Source<'a>>,
+    full: Receiver<Result<Block>>,
+    empty: Sender<Vec<u8>>,
+    block: Block,
+}
+
+/// Unpacked text; none stands for the end of it.
+struct Block {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl<'scope, 'a> Feed<'scope, 'a> {
+    /// The bytes of `source`; `scope` is that of the thread that may unpack them.
+    pub(super) fn new(source: Source<'a>, scope: &'scope Scope<'scope, 'a>) -> Self {
+        let may_run_ahead = source.is_packed() && source.comes_at_once();
+        Feed {
+            name: source.name(),
+            scope,
+            supply: Supply::Here(source),
+            may_run_ahead,
+            _busy: Busy::new(),
+        }
+    }
+
+    /// What the trace is called in messages.
+    pub(super) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// Fills the beginning of `out` with the next bytes; 0 where there are no more.
+    ///
+    /// # Errors
+    /// Like [`Source::read`].
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if self.may_run_ahead
+            && let Supply::Here(source) = &self.supply
+            && source.unpacked() >= LARGE
+            && BUSY.load(Ordering::Relaxed) < *CORES
+        {
+            self.run_ahead();
+        }
+        if let Supply::Ahead(ahead) = &mut self.supply {
+            let count = ahead.read(out)?;
+            if count > 0 {
+                return Ok(count);
+            }
+        }
+        self.source().read(out)
+    }
+
+    /// The source itself, which unpacks no more ahead. Of what was unpacked and not read nothing is
+    /// left.
+    pub(super) fn source(&mut self) -> &mut Source<'a> {
+        if let Supply::Ahead(_) = self.supply
+            && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
+        {
+            self.supply = Supply::Here(ahead.stop());
+            self.may_run_ahead = false;
+        }
+        match &mut self.supply {
+            Supply::Here(source) => source,
+            Supply::Ahead(_) | Supply::Nowhere => unreachable!("the source came back"),
+        }
+    }
+
+    /// From here on unpacks ahead, if a thread can be had.
+    fn run_ahead(&mut self) {
+        self.may_run_ahead = false;
+        let (give, source) = channel();
+        let (empty, to_fill) = channel();
+        let (fill, full) = channel();
+        // The source follows when the thread is there: one that cannot be started would take it along.
+        let thread =
+            thread::Builder::new().name("unpack".to_owned()).spawn_scoped(self.scope, move || {
+                let _busy = Busy::new();
+                let mut source: Source<'a> = source.recv().expect("the source follows");
+                unpack(&mut source, &to_fill, &fill);
+                source
+            });
+        let Ok(thread) = thread else { return };
+        let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
+            unreachable!("asked for where the source is here")
+        };
+        // The thread may have unpacked all before a block more could follow the source.
+        for _ in 0..BLOCKS {
+            empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
+        }
+        give.send(source).expect("the thread waits for it");
+        let block = Block { bytes: Vec::new(), start: 0, end: 0 };
+        self.supply = Supply::Ahead(Ahead { thread, full, empty, block });
+    }
+}
+
+/// Unpacks until the text ends, an error comes, or nobody wants more.
+fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Result<Block>>) {
+    while let Ok(mut bytes) = empty.recv() {
+        let mut end = 0;
+        let result = loop {
+            match source.read(&mut bytes[end..]) {
+                Ok(count) if count > 0 && end + count < BLOCK => end += count,
+                result => break result.map(|count| end + count),
+            }
+        };
+        let goes_on = result.as_ref().is_ok_and(|&end| end > 0);
+        let block = result.map(|end| Block { bytes, start: 0, end });
+        if full.send(block).is_err() || !goes_on {
+            return;
+        }
+    }
+}
+
+impl<'a> Ahead<'_, 'a> {
+    /// The next bytes; 0 where the thread has ended.
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        if self.block.start == self.block.end {
+            let Ok(next) = self.full.recv() else { return Ok(0) };
+            let used = std::mem::replace(&mut self.block, next?);
+            if !used.bytes.is_empty() {
+                // A thread that has ended needs no more blocks.
+                let _ = self.empty.send(used.bytes);
+            }
+        }
+        let Block { bytes, start, end } = &mut self.block;
+        let count = out.len().min(*end - *start);
+        out[..count].copy_from_slice(&bytes[*start..*start + count]);
+        *start += count;
+        Ok(count)
+    }
+
+    /// Ends the thread, and takes the source from it.
+    fn stop(self) -> Source<'a> {
+        drop((self.full, self.empty));
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::ReadOptions;
+    use super::*;
+    use crate::error::ErrorKind;
+
+    /// What is read of `packed`, with the thread from the beginning on or without it, `step` bytes at
+    /// once; and the damage at the end.
+    fn read_all(
+        packed: &[u8],
+        options: &ReadOptions,
+        is_ahead: bool,
+        step: usize,
+    ) -> (Vec<u8>, Result<Option<String>>) {
+        let source = Source::new("t", packed, options).expect("a source");
+        thread::scope(|scope| {
+            let mut feed = Feed::new(source, scope);
+            feed.may_run_ahead = false;
+            if is_ahead {
+                feed.run_ahead();
+                assert!(matches!(feed.supply, Supply::Ahead(_)), "a thread can be had");
+            }
+            let (mut text, mut out) = (Vec::new(), vec![0; step]);
+            let end = loop {
+                match feed.read(&mut out) {
+                    Ok(0) => break Ok(feed.source().damage().map(str::to_owned)),
+                    Ok(count) => text.extend_from_slice(&out[..count]),
+                    Err(error) => break Err(error),
+                }
+            };
+            (text, end)
+        })
+    }
+
+    fn text() -> Vec<u8> {
+        (0..600_000u32).flat_map(|at| (at.wrapping_mul(at) % 7919).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_thread_unpacks_the_same_bytes_and_tells_the_same_damage() {
+        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let options = ReadOptions::default();
+        for length in [packed.len(), packed.len() / 2, 100] {
+            let (here, end) = read_all(&packed[..length], &options, false, 1 << 16);
+            let end = end.expect("read");
+            for step in [BLOCK - 1, BLOCK, 3 * BLOCK + 7] {
+                let (ahead, at_end) = read_all(&packed[..length], &options, true, step);
+                assert!(here == ahead, "{length} bytes, {step} at once");
+                assert_eq!(at_end.expect("read"), end);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_at_once_is_no_error() {
+        let packed = zstd::encode_all(&b"[]"[..], 1).expect("packed");
+        for _ in 0..200 {
+            let (text, end) = read_all(&packed, &ReadOptions::default(), true, 10);
+            assert_eq!((&text[..], end.expect("read")), (&b"[]"[..], None));
+        }
+    }
+
+    #[test]
+    fn an_error_is_the_same_wherever_it_comes_from() {
+        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let options = ReadOptions::default().max_unpacked(1_000_000);
+        let error = |is_ahead| {
+            let (text, end) = read_all(&packed, &options, is_ahead, BLOCK);
+            assert!(text.len() <= 1_000_000);
+            end.expect_err("the bound")
+        };
+        let (here, ahead) = (error(false), error(true));
+        assert_eq!((here.kind(), here.to_string()), (ErrorKind::LimitExceeded, ahead.to_string()));
+    }
+
+    #[test]
+    fn who_stops_early_gets_the_source_back() {
+        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let options = ReadOptions::default();
+        let source = Source::new("t", &packed[..], &options).expect("a source");
+        let hash = thread::scope(|scope| {
+            let mut feed = Feed::new(source, scope);
+            feed.run_ahead();
+            assert_eq!(feed.read(&mut [0; 10]).expect("bytes"), 10);
+            feed.source().hash().expect("the rest is read")
+        });
+        let mut source = Source::new("t", &packed[..], &options).expect("a source");
+        assert_eq!(hash, source.hash().expect("read"));
+    }
+}
