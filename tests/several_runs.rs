@@ -95,18 +95,81 @@ fn steps_and_causes_have_the_time_of_each_run_in_the_order_in_which_they_were_na
 }
 
 #[test]
-fn idle_time_and_work_outside_of_steps_have_no_times_of_runs() {
+fn work_outside_of_steps_has_no_times_of_runs() {
     let traces = |time: f64| vec![run(time, &[]), run(time + 1.0, &[])];
     let comparison = compare(traces(100.0), traces(200.0));
-    for (kind, key) in [(TableKind::Steps, "step"), (TableKind::Causes, "kernels_trace1")] {
-        let keys = column(comparison.analysis(), kind, key);
-        let times = column(comparison.analysis(), kind, "run_times_us_trace1");
-        let is_step = |key: &str| key.parse::<u32>().is_ok();
-        let has_kernels = |key: &str| key != "[]" && !key.is_empty();
-        let has_times =
-            |key: &str| if kind == TableKind::Steps { is_step(key) } else { has_kernels(key) };
-        for (key, times) in keys.iter().zip(times) {
-            assert_eq!(!times.is_empty(), has_times(key), "{} {key}: {times}", kind.name());
+    let steps = column(comparison.analysis(), TableKind::Steps, "step");
+    let times = column(comparison.analysis(), TableKind::Steps, "run_times_us_trace1");
+    for (step, times) in steps.iter().zip(times) {
+        assert_eq!(!times.is_empty(), step.parse::<u32>().is_ok(), "{step}: {times}");
+    }
+}
+
+/// One step in which a loader takes so long before the kernel is launched.
+fn loading(micros: f64) -> Trace {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        t.step(1, |t| {
+            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+            t.frame("data.py(9): __next__", |t| t.idle(micros));
+            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+        });
+    });
+    compared::trace("run", &trace.json())
+}
+
+#[test]
+fn idle_time_has_the_time_of_each_run() {
+    let times = PerSide::new([300.0, 330.0, 304.0], [100.0, 90.0, 120.0]);
+    let traces = times.map(|times| times.into_iter().map(loading).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    let analysis = comparison.analysis();
+    let cell = |kind: TableKind, key: &str, value: &str, name: &str| {
+        let rows = column(analysis, kind, key).into_iter().zip(column(analysis, kind, name));
+        rows.filter(|(found, _)| found == value).map(|(_, cell)| cell).next().expect("a row")
+    };
+    for (kind, key, value) in [
+        (TableKind::Causes, "place", "data.py: __next__"),
+        (TableKind::Idle, "owner", "data.py(9): __next__"),
+    ] {
+        assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
+        // Some of the loader's time is none of the gap: the kernel before it still runs.
+        let time = if kind == TableKind::Causes { "time" } else { "idle" };
+        for (side, later, spread) in [("trace1", 4.0, 30.0), ("trace2", 0.0, 30.0)] {
+            let told = |name: &str| -> f64 {
+                let cell = cell(kind, key, value, &format!("{name}_{side}"));
+                cell.parse().expect("a time")
+            };
+            let first = told(time);
+            assert_eq!(told("run_median_us"), first + later, "{value} {side}");
+            assert_eq!(told("run_spread_us"), spread, "{value} {side}");
+        }
+    }
+    let each = cell(TableKind::Causes, "place", "data.py: __next__", "run_times_us_trace1");
+    let each: Vec<f64> = each.split("; ").map(|time| time.parse().expect("a time")).collect();
+    assert_eq!(each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(), [0.0, 30.0, 4.0]);
+}
+
+#[test]
+fn the_same_run_again_takes_as_long_everywhere() {
+    for (baseline, candidate) in [
+        ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
+        ("h100/resnet_eager.pt.trace.json.gz", "h100/resnet_tf32_off.pt.trace.json.gz"),
+    ] {
+        let open = |name: &str| {
+            let path = format!("{}/examples/traces/{name}", env!("CARGO_MANIFEST_DIR"));
+            Trace::open(path).expect("a trace")
+        };
+        let twice = |name: &str| vec![open(name), open(name)];
+        let comparison = compare(twice(baseline), twice(candidate));
+        for kind in [TableKind::Idle, TableKind::Causes, TableKind::Efficiency] {
+            for side in ["trace1", "trace2"] {
+                let told = |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));
+                let (runs, spreads) = (told("runs"), told("run_spread_us"));
+                assert!(runs.iter().any(|runs| runs == "2"), "{} of {baseline}", kind.name());
+                for spread in spreads.iter().filter(|spread| !spread.is_empty()) {
+                    assert_eq!(spread.parse(), Ok(0.0), "{} of {baseline}", kind.name());
+                }
+            }
         }
     }
 }

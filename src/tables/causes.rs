@@ -47,7 +47,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(runs::each(
             &analysis,
             "run_times_us_*",
-            "with several runs a side: the time of each of them in a step; of its work, so that idle time has none",
+            "with several runs a side: the time of each of them in a step, of its work or of waiting",
             times,
         ))
         .table(
@@ -57,10 +57,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// What the work of a cause took in a step of each run; `None` for idle time, which no events are of.
+/// What the work or the waiting of a cause took in a step of each run; `None` for what was launched
+/// before the window.
 fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
-        return None;
+        return analysis.idle_cause_of_runs(side, cause);
     }
     let events = cause.rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
     Some(analysis.times_of_runs(side, events))

@@ -1,6 +1,7 @@
 //! The columns that say what was done and how fast, in which several tables end; and `efficiency`: the
 //! ops by the time that could be saved.
 
+use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Bound, Efficiency, EfficiencyRow};
 use crate::side::{PerSide, Side};
@@ -58,7 +59,10 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
 }
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).table(
+    let runs = runs::columns(&analysis, |a: &Analysis, r: &EfficiencyRow, side| {
+        Some(a.run_figures(side, &r.events[side]))
+    });
+    identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
             name,
             "op and shapes, where all of its time has a model; most time that could be saved on the \

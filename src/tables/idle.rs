@@ -1,7 +1,8 @@
 //! `idle`: the time in which no device ran anything, by who had it.
 
+use super::runs;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, IdleRow};
+use crate::analysis::{Analysis, IdleRow, RunFigures};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -54,6 +55,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 r.waited_for[side].map(|event| analysis.tree(side).name(event)).into()
             },
         )
+        .and(runs::columns(&analysis, |a: &Analysis, r, side| {
+            a.idle_of_runs(side, r).map(|times| RunFigures::of(&times))
+        }))
         .table(
             (name, "owner of idle time, in the order of the merged tree; with the busy time of all rows the idle times add up to the wall"),
             analysis,

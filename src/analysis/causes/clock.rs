@@ -37,6 +37,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
         rows: sharing.iter().flat_map(|cause| cause.rows.iter().copied()).collect(),
         time: total(&sharing),
         count: PerSide::new(sharing.len() as u64, sharing.len() as u64),
+        idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
         evidence: format!(
             "the same kernels of {} places take {common:.3} times as long: another clock, or another device",

@@ -11,7 +11,7 @@
 
 use super::places::{PlaceId, Places};
 use super::scale::Scale;
-use crate::analysis::{IdleKind, IdleRow, Part};
+use crate::analysis::{Analysis, IdleKind, IdleRow, Part};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -23,6 +23,10 @@ pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
+    /// Its time in each further run of a side.
+    pub(super) runs: PerSide<Vec<Nanos>>,
+    /// Whether all below the place belongs to it.
+    is_whole: bool,
     /// The calls whose own time it is, with candidate − baseline, the largest first.
     pub(super) owners: Vec<(String, i128)>,
     /// For what is not common, the call of each side with the most time.
@@ -31,7 +35,15 @@ pub(super) struct IdlePart {
 
 impl IdlePart {
     fn at(place: Option<PlaceId>, time: PerSide<Nanos>, count: PerSide<u64>) -> IdlePart {
-        IdlePart { place, time, count, owners: Vec::new(), instead: PerSide::default() }
+        IdlePart {
+            place,
+            time,
+            count,
+            runs: PerSide::default(),
+            is_whole: false,
+            owners: Vec::new(),
+            instead: PerSide::default(),
+        }
     }
 }
 
@@ -67,8 +79,37 @@ pub(super) fn roll_up(
     let mut parts = divide(&amounts, places, scale);
     name_owners(&mut parts, &owned, places, scale);
     parts.push(nobody);
-    parts.retain(|part| scale.difference(part.time) != 0);
     parts
+}
+
+/// Adds to the parts what they are in the further runs of each side. What a run waits for where the first
+/// runs do not wait at all belongs to the part around it, if that has all below its place.
+pub(super) fn add_runs(
+    parts: &mut [(IdleKind, IdlePart)],
+    analysis: &Analysis,
+    places: &mut Places<'_>,
+) {
+    let part_of: BTreeMap<(IdleKind, Option<PlaceId>), usize> =
+        parts.iter().enumerate().map(|(at, (kind, part))| ((*kind, part.place), at)).collect();
+    for side in Side::BOTH {
+        for run in analysis.runs(side) {
+            parts.iter_mut().for_each(|(_, part)| part.runs[side].push(Nanos::ZERO));
+            for (kind, call, time) in run.idle() {
+                let node = call.map(|call| analysis.diff().merged().of(side, call));
+                let own = node.map(|node| places.of(node));
+                let around = std::iter::successors(own, |at| places.all()[at.index()].above);
+                let mut around = around.map(Some).chain(own.is_none().then_some(None));
+                let found = around.find_map(|at| Some((at, *part_of.get(&(kind, at))?)));
+                if let Some((at, part)) = found
+                    && let part = &mut parts[part].1
+                    && (at == own || part.is_whole)
+                    && let Some(sum) = part.runs[side].last_mut()
+                {
+                    *sum += time;
+                }
+            }
+        }
+    }
 }
 
 fn add(
@@ -115,7 +156,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
         let place = Some(PlaceId(at as u32));
         let is_call = places.all()[at].above.is_some();
         if is_call && is_to_blame(amount, amounts, few(places, at), scale) {
-            parts.push(IdlePart::at(place, amount.time, amount.count));
+            let part = IdlePart::at(place, amount.time, amount.count);
+            parts.push(IdlePart { is_whole: true, ..part });
             continue;
         }
         parts.push(IdlePart::at(place, amount.own, amount.own_count));

@@ -43,6 +43,12 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
+/// What causes were together in each further run of a side; nothing where one of them does not say it.
+fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
+    let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
+    (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()
+}
+
 fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
     let count = PerSide::from_fn(|side: Side| small.iter().map(|cause| cause.count[side]).sum());
     let mut largest: Vec<&Cause> = small.iter().collect();
@@ -67,6 +73,7 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         rows: small.iter().flat_map(|cause| cause.rows.iter().copied()).collect(),
         time: total(small),
         count,
+        idle_of_runs: PerSide::from_fn(|side| idle_of_runs(small, side)),
         difference: Nanos::ZERO,
         evidence: format!("{} places: {}, …", small.len(), told.join(", ")),
         kernels: PerSide::default(),

@@ -105,6 +105,8 @@ fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
         parts.extend(of_kind.into_iter().map(|part| (kind, part)));
     }
     let nodes = places.nodes();
+    host::add_runs(&mut parts, analysis, &mut places);
+    parts.retain(|(_, part)| scale.difference(part.time) != 0);
     let cause = |(kind, part): &(IdleKind, host::IdlePart)| {
         let place = part.place.map(|place| &places.all()[place.index()]);
         let above = place.and_then(|place| place.above);
@@ -127,6 +129,7 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         rows: Vec::new(),
         time,
         count: PerSide::default(),
+        idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
         evidence: "work that was launched before the first step ran in the window; it is no part of the steps".to_owned(),
         kernels: PerSide::default(),

@@ -24,6 +24,8 @@ pub struct EfficiencyRow {
     pub count: PerSide<u64>,
     /// What its events did.
     pub efficiency: PerSide<Efficiency>,
+    /// Its GPU events, for their times in further runs; empty without any.
+    pub(crate) events: PerSide<Vec<CallId>>,
 }
 
 /// Name, shapes and types of both sides.
@@ -116,6 +118,9 @@ impl<'a> Table<'a> {
                 let time = analysis.time_of(side, event);
                 group.efficiency[side].add(time, efficiency.job(event), efficiency.peaks());
             }
+            if analysis.has_runs() {
+                group.events[side].extend(&row.events[side]);
+            }
         }
     }
 
@@ -140,6 +145,9 @@ impl<'a> Table<'a> {
         group.count[side] += u64::from(!std::mem::replace(counted, true));
         let time = analysis.time_of(side, event);
         group.efficiency[side].add(time, Some(job), efficiency.peaks());
+        if analysis.has_runs() {
+            group.events[side].push(event);
+        }
     }
 }
 
@@ -154,6 +162,7 @@ fn group<'g, 'a>(
         types: of(1),
         count: PerSide::default(),
         efficiency: PerSide::default(),
+        events: PerSide::default(),
     };
     groups.entry(key).or_insert(empty)
 }

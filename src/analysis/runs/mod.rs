@@ -6,11 +6,12 @@
 
 mod variation;
 
-use super::{Analysis, StepPlace, StepRow, WallBasis, robust};
+use super::{Analysis, Cause, IdleKind, IdleRow, Part, StepPlace, StepRow, WallBasis, robust};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
+use std::collections::BTreeMap;
 use variation::Variation;
 
 /// What the events of the first run of a side took in a further one.
@@ -29,7 +30,11 @@ pub struct Run {
     steps_of: Vec<StepTime>,
     /// By slot of the first run.
     times: Vec<Nanos>,
+    idle: IdleTimes,
 }
+
+/// Idle time by its kind and the call of the first run that has it; by no call where nobody is known.
+type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
     /// The candidate of an analysis whose baseline is the first run.
@@ -42,6 +47,7 @@ impl Run {
             variation: Variation::of(analysis),
             steps_of: step_times(analysis, Side::Candidate),
             times: vec![Nanos::ZERO; analysis.slots(Side::Baseline)],
+            idle: idle_times(analysis),
         };
         for &call in analysis.accounted_calls(Side::Candidate) {
             let time = analysis.time_of(Side::Candidate, call);
@@ -58,6 +64,12 @@ impl Run {
         self.variation.points
     }
 
+    /// Its idle time before work of the window: kind, the call of the first run that has it, and how long.
+    pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
+        let of_window = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
+        of_window.map(|(&(kind, _, call), &time)| (kind, call, time))
+    }
+
     /// What it took that an accounted event of the first run stands for.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
@@ -71,6 +83,22 @@ pub struct StepTime {
     pub time_us: f64,
     /// Busy and idle time of the device.
     pub wall_us: f64,
+}
+
+/// The idle time of the candidate, carried over to the calls of the baseline: what no call there stands
+/// for is left out.
+fn idle_times(analysis: &Analysis) -> IdleTimes {
+    let merged = analysis.diff().merged();
+    let mut times = IdleTimes::new();
+    for row in analysis.wall().idle() {
+        let time = row.time[Side::Candidate];
+        let owners = [row.owner, row.lowest_common].into_iter().flatten();
+        let call = owners.filter_map(|id| merged.node(id).call(Side::Baseline)).next();
+        if time > Nanos::ZERO && row.owner.is_some() == call.is_some() {
+            *times.entry((row.kind, row.part, call)).or_default() += time;
+        }
+    }
+    times
 }
 
 /// What the steps of a side took, by position.
@@ -193,6 +221,39 @@ impl Analysis {
             .chain(further)
             .filter_map(|steps| steps.get(step.index()).copied())
             .collect()
+    }
+
+    /// Idle time of a row in a step of each run, in µs, the first run's first: a run that does not wait
+    /// there has 0. `None` where some runs have steps and others not.
+    pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
+        let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
+        let key = match owner {
+            // A call that this side does not have waits in none of its runs.
+            Some(None) => None,
+            Some(Some(call)) => Some((row.kind, row.part, Some(call))),
+            None => Some((row.kind, row.part, None)),
+        };
+        let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
+        let further: Vec<Nanos> = self.runs[side].iter().map(time).collect();
+        self.per_step_of_runs(side, row.time[side], &further)
+    }
+
+    /// What a cause of idle time was in a step of each run, in µs, the first run's first. `None` for a cause
+    /// that is work, and where some runs have steps and others not.
+    pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
+        let further = &cause.idle_of_runs[side];
+        let is_idle = further.len() == self.runs[side].len();
+        is_idle.then(|| self.per_step_of_runs(side, cause.time[side], further)).flatten()
+    }
+
+    /// Idle time of the first run and of the further ones, each over its whole window, in a step in µs.
+    fn per_step_of_runs(&self, side: Side, first: Nanos, further: &[Nanos]) -> Option<Vec<f64>> {
+        let (wall, runs) = (self.wall(), &self.runs[side]);
+        let is_alike = runs.iter().all(|run| run.wall.0 == wall.basis());
+        let steps = std::iter::once(wall.totals(side).steps.max(1))
+            .chain(runs.iter().map(|run| run.steps as u64));
+        let times = std::iter::once(&first).chain(further).zip(steps);
+        is_alike.then(|| times.map(|(time, steps)| time.as_micros() / steps as f64).collect())
     }
 
     /// Time of events of the first run in a step of each run, in µs, the first run's first.
