@@ -54,7 +54,7 @@ pub(crate) fn compare(
     options: &Bound<'_, PyAny>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
-    let options: Options = options.extract()?;
+    let options: Options<'_> = options.extract()?;
     let options = options.of_comparison(py)?;
     let tells = progress.is_some();
     let watch = Watch { progress, cancel: Cancel::new() };

@@ -1,14 +1,16 @@
 //! The gate: runs against runs, or against a baseline file, by rules.
 
 use crate::errors::raise;
-use crate::source::Source;
+use crate::source::{Capture, Source, captures};
 use crate::trace::open;
 use crate::work::{self, Watch, all_cores};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use tracetree::gate::{Date, Digest, Digester, Gate, GateFormat, Outcome, Rules, run_files};
+use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
-use tracetree::{CallTree, Cancel, Input, Result};
+use tracetree::tree::TreeOptions;
+use tracetree::{CallTree, Cancel, Error, Input, Result};
 
 /// End of the names of baseline files.
 const BASELINE: &str = "ttb";
@@ -21,35 +23,54 @@ pub(crate) fn gate(
     candidate: Vec<Source<'_>>,
     rules: Option<PathBuf>,
     inconclusive: Option<String>,
+    baseline_captures: Option<Vec<Capture<'_>>>,
+    candidate_captures: Option<Vec<Capture<'_>>>,
 ) -> PyResult<(&'static str, String, String)> {
     let watch = Watch { progress: None, cancel: Cancel::new() };
     let reading = ReadOptions::default().cancel(watch.cancel.clone());
     let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
     let (baseline, candidate): (Vec<Input>, Vec<Input>) = (inputs(baseline), inputs(candidate));
+    let failed = |error: Error| raise(py, &error);
+    let before = captures(baseline_captures).map_err(failed)?;
+    let after = captures(candidate_captures).map_err(failed)?;
     let checked = work::run(py, all_cores(), &watch, move |_| {
-        check(baseline, candidate, rules.as_deref(), inconclusive.as_deref(), &reading)
+        let rules = chosen(rules.as_deref(), inconclusive.as_deref())?;
+        check((baseline, &before), (candidate, &after), &rules, &reading)
     })?;
     checked.map_err(|error| raise(py, &error))
 }
 
-fn check(
-    baseline: Vec<Input>,
-    candidate: Vec<Input>,
-    rules: Option<&Path>,
-    inconclusive: Option<&str>,
-    reading: &ReadOptions,
-) -> Result<(&'static str, String, String)> {
+fn chosen(rules: Option<&Path>, inconclusive: Option<&str>) -> Result<Rules> {
     let mut rules = rules.map_or_else(|| Ok(Rules::default()), Rules::read)?;
     if let Some(word) = inconclusive {
         rules.inconclusive = word.parse()?;
     }
+    Ok(rules)
+}
+
+/// The runs of a side, and where the captures of their graphs are.
+type Runs<'a> = (Vec<Input>, &'a CaptureSource);
+
+fn check(
+    (baseline, before): Runs<'_>,
+    (candidate, after): Runs<'_>,
+    rules: &Rules,
+    reading: &ReadOptions,
+) -> Result<(&'static str, String, String)> {
     let baseline = match baseline.as_slice() {
         [Input::File(path)] if path.extension().is_some_and(|end| end == BASELINE) => {
+            if !matches!(before, CaptureSource::Beside) {
+                let message = "captures of a baseline file are chosen when it is recorded";
+                return Err(Error::usage(path.display().to_string(), message).remedy(
+                    "leave baseline_captures out, or record with `baseline record --capture`",
+                ));
+            }
             Digest::read_baseline(path)?
         }
-        _ => digest(baseline, reading)?,
+        _ => digest(baseline, before, reading)?,
     };
-    let gate = Gate::check(&baseline, &digest(candidate, reading)?, &rules, Date::today());
+    let candidate = digest(candidate, after, reading)?;
+    let gate = Gate::check(&baseline, &candidate, rules, Date::today());
     let outcome = match gate.outcome {
         Outcome::Pass => "pass",
         Outcome::Fail => "fail",
@@ -64,16 +85,24 @@ fn check(
 }
 
 /// Reads the runs of one side, one after the other: only their digest is kept.
-fn digest(runs: Vec<Input>, reading: &ReadOptions) -> Result<Digest> {
+fn digest(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Digest> {
     let mut digester = Digester::default();
+    let mut add = |run: Input| {
+        let path = match &run {
+            Input::File(path) => Some(path.clone()),
+            _ => None,
+        };
+        let trace = open(run, reading)?;
+        let captured = captures.open(&trace, path.as_deref(), reading)?;
+        let (tree, options) = (CallTree::build(trace), TreeOptions::default());
+        digester.add(captured.complete(tree, options, reading)?)
+    };
     for run in runs {
         match run {
             Input::File(path) => {
-                for file in run_files(&[path])? {
-                    digester.add(CallTree::build(open(Input::File(file), reading)?))?;
-                }
+                run_files(&[path])?.into_iter().try_for_each(|file| add(Input::File(file)))?;
             }
-            other => digester.add(CallTree::build(open(other, reading)?))?,
+            other => add(other)?,
         }
     }
     Ok(digester.finish())

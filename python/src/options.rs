@@ -1,6 +1,7 @@
 //! The keyword arguments of `tracetree.diff` → the options of the library: those of the command line.
 
 use crate::errors::{raise, usage};
+use crate::source::{Capture, captures};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tracetree::analysis::{AnalysisOptions, Categories, Models, Peaks, Thresholds};
@@ -13,7 +14,7 @@ use tracetree::{ComparisonOptions, Error};
 /// What the user chose, as a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Options {
+pub(crate) struct Options<'py> {
     python: bool,
     repeats: bool,
     aliases: Option<PathBuf>,
@@ -27,13 +28,15 @@ pub(crate) struct Options {
     relative_threshold: f64,
     absolute_threshold_us: Option<f64>,
     names: Option<(String, String)>,
+    baseline_captures: Option<Vec<Capture<'py>>>,
+    candidate_captures: Option<Vec<Capture<'py>>>,
     strict: bool,
     max_unpacked: Option<u64>,
 }
 
-impl Options {
+impl Options<'_> {
     /// The options of the library. Reads the files that are named.
-    pub(crate) fn of_comparison(&self, py: Python<'_>) -> PyResult<ComparisonOptions> {
+    pub(crate) fn of_comparison(mut self, py: Python<'_>) -> PyResult<ComparisonOptions> {
         let frames = if self.python { Frames::Kept } else { Frames::LeftOut };
         let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };
         let failed = |error: Error| raise(py, &error);
@@ -43,7 +46,9 @@ impl Options {
             Some(aliases) => diff.aliases(aliases),
             None => diff,
         };
+        let (before, after) = (self.baseline_captures.take(), self.candidate_captures.take());
         Ok(ComparisonOptions::default()
+            .captures(captures(before).map_err(failed)?, captures(after).map_err(failed)?)
             .read(reading(self.strict, self.max_unpacked))
             .tree(TreeOptions::default().frames(frames))
             .diff(diff)

@@ -5,7 +5,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use std::io::{self, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tracetree::Input;
+use tracetree::program::CaptureSource;
 
 /// A trace: read before, bytes with the name that stands for them in messages, the same with what gives
 /// further bytes when it is called, or a file.
@@ -29,6 +31,36 @@ impl Source<'_> {
             Source::File(path) => Input::File(path),
         }
     }
+}
+
+/// A capture of graphs: a file or folder, or a trace that was read before.
+#[derive(FromPyObject)]
+pub(crate) enum Capture<'py> {
+    Trace(Bound<'py, Trace>),
+    File(PathBuf),
+}
+
+/// Where captures come from: nothing given is the folder beside the trace, no capture is nowhere.
+///
+/// # Errors
+/// If a file that is named beside traces cannot be read.
+pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
+    let Some(given) = given else { return Ok(CaptureSource::Beside) };
+    if given.is_empty() {
+        return Ok(CaptureSource::Nowhere);
+    }
+    let file = |capture: &Capture<'_>| match capture {
+        Capture::File(path) => Some(path.clone()),
+        Capture::Trace(_) => None,
+    };
+    if let Some(files) = given.iter().map(file).collect() {
+        return Ok(CaptureSource::Files(files));
+    }
+    let traces = given.into_iter().map(|capture| match capture {
+        Capture::Trace(trace) => Ok(trace.get().trace().clone()),
+        Capture::File(path) => tracetree::Trace::open(path).map(Arc::new),
+    });
+    Ok(CaptureSource::Traces(traces.collect::<tracetree::Result<_>>()?))
 }
 
 /// Reads bytes that Python owns.

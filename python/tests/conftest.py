@@ -11,6 +11,7 @@ import tracetree
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "traces"
+H100 = EXAMPLES / "h100"
 FIXTURES = ROOT / "tests" / "fixtures"
 
 

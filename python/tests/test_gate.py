@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FIXTURES
+from conftest import FIXTURES, H100
 
 import tracetree
 
@@ -42,6 +42,50 @@ def test_a_broken_rule_reads_like_the_command() -> None:
     loaded = json.loads(before.read_text())
     with pytest.raises(AssertionError):
         tracetree.assert_no_regression(loaded, after)
+
+
+def test_captures_are_taken_like_the_command_takes_them(tmp_path: Path) -> None:
+    graph = H100 / "decode_graph.pt.trace.json.gz"
+    capture = H100 / "decode_graph.capture.pt.trace.json.gz"
+    eager = H100 / "decode_eager.pt.trace.json.gz"
+    sides = ("gate", "--base", eager, "--new", graph, "--format", "json")
+    told = json.loads(command(*sides, "--new-capture", capture).stdout)
+    without = json.loads(command(*sides).stdout)
+    assert told["outcome"] == "pass" and without["outcome"] == "inconclusive"
+    for given in (capture, [capture], tracetree.open(capture)):
+        found = tracetree.assert_no_regression(eager, graph, candidate_captures=given)
+        assert found == told
+    with pytest.raises(AssertionError, match="captured"):
+        tracetree.assert_no_regression(eager, graph, candidate_captures=False)
+    both = {"baseline_captures": capture, "candidate_captures": capture}
+    assert tracetree.assert_no_regression(graph, graph, **both)["outcome"] == "pass"
+    baseline = tmp_path / "base.ttb"
+    assert command("baseline", "record", graph, "-o", baseline).returncode == 0
+    with pytest.raises(tracetree.UsageError, match="chosen when it is recorded"):
+        tracetree.assert_no_regression(baseline, graph, **both)
+
+
+def test_what_is_no_capture_is_refused(pair: tuple[Path, Path]) -> None:
+    with pytest.raises(TypeError, match="a capture is a path"):
+        tracetree.diff(*pair, baseline_captures=7)
+    with pytest.raises(ValueError, match="empty"):
+        tracetree.diff(*pair, candidate_captures=[])
+    graph = H100 / "decode_graph.pt.trace.json.gz"
+    with pytest.raises(FileNotFoundError):
+        tracetree.diff(graph, graph, candidate_captures="no_such_capture.json")
+
+
+def test_a_comparison_shows_what_was_captured() -> None:
+    graph = H100 / "decode_graph.pt.trace.json.gz"
+    capture = H100 / "decode_graph.capture.pt.trace.json.gz"
+    eager = H100 / "decode_eager.pt.trace.json.gz"
+    captured = tracetree.diff(eager, graph, candidate_captures=capture)
+    bare = tracetree.diff(eager, graph, candidate_captures=False)
+    assert len(captured.graphs) == 4 and len(bare.graphs) == 0
+    assert captured.summary()["points_of_difference"] < bare.summary()["points_of_difference"]
+    read = tracetree.open(capture)
+    again = tracetree.diff(eager, graph, candidate_captures=[read])
+    assert again.summary() == captured.summary()
 
 
 def test_bad_rules_are_told(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracetree import _native
-from tracetree._inputs import refuse_shared, runs, source
+from tracetree._inputs import captures, refuse_shared, runs, source
 from tracetree._native import Comparison, Trace
 
 Progress = Callable[[str, int, "int | None"], object]
@@ -26,6 +26,8 @@ def diff(
     baseline_steps: int | str | range | None = None,
     candidate_steps: int | str | range | None = None,
     names: tuple[str, str] | None = None,
+    baseline_captures: Any = None,
+    candidate_captures: Any = None,
     categories: str | os.PathLike[str] | None = None,
     efficiency: str | os.PathLike[str] | None = None,
     peaks: str | os.PathLike[str] | None = None,
@@ -46,6 +48,9 @@ def diff(
     - ``aliases`` is a TOML file with names that count as equal;
     - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) choose what is compared;
     - ``names`` is what people call the two sides;
+    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that
+      side were captured: paths, folders, or what ``tracetree.open`` returned. By default a folder
+      ``capture_traces`` beside the trace is looked into; ``False`` looks nowhere;
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with rules of the user;
     - ``stacks`` is how many Python stacks are told for each op and kernel;
     - ``relative_threshold`` (0.02 is 2 %) and ``absolute_threshold_us`` say from where on a difference
@@ -72,6 +77,8 @@ def diff(
         "baseline_steps": _steps(steps if baseline_steps is None else baseline_steps),
         "candidate_steps": _steps(steps if candidate_steps is None else candidate_steps),
         "names": _names(names),
+        "baseline_captures": captures(baseline_captures),
+        "candidate_captures": captures(candidate_captures),
         "categories": categories,
         "efficiency": efficiency,
         "peaks": peaks,

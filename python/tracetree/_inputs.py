@@ -52,6 +52,29 @@ def runs(given: Any) -> list[_Source]:
     return [source(run) for run in given]
 
 
+def captures(given: Any) -> list[Trace | str] | None:
+    """Where captures of graphs come from: ``None`` is the folder beside the trace, no trace nowhere."""
+    if given is None:
+        return None
+    if given is False:
+        return []
+    several = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not several:
+        raise ValueError("the list of captures is empty: pass False to look for none")
+    return [_capture(one) for one in several]
+
+
+def _capture(given: Any) -> Trace | str:
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return os.fspath(given)
+    raise TypeError(
+        "a capture is a path or what tracetree.open() returns, or False for none; "
+        f"not {type(given).__name__}"
+    )
+
+
 def refuse_shared(sources: list[_Source]) -> None:
     """Raises where one file object stands for two traces: each would get a part of it."""
     seen: set[int] = set()

@@ -25,6 +25,7 @@ VERSION: Final[str]
 
 _Path: TypeAlias = str | PathLike[str]
 _Source: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str, bytes, Pieces]
+_Captures: TypeAlias = list[Trace | str] | None
 _Progress: TypeAlias = Callable[[str, str | None, int], object] | None
 
 class _Column(TypedDict):
@@ -68,6 +69,8 @@ def gate(
     candidate: list[_Source],
     rules: _Path | None,
     inconclusive: str | None,
+    baseline_captures: _Captures,
+    candidate_captures: _Captures,
 ) -> tuple[str, str, str]: ...
 def read(
     source: _Source, strict: bool, max_unpacked: int | None, progress: _Progress
