@@ -146,7 +146,10 @@ fn idle_time_has_the_time_of_each_run() {
     }
     let each = cell(TableKind::Causes, "place", "data.py: __next__", "run_times_us_trace1");
     let each: Vec<f64> = each.split("; ").map(|time| time.parse().expect("a time")).collect();
-    assert_eq!(each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(), [0.0, 30.0, 4.0]);
+    assert_eq!(
+        each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(),
+        [0.0, 30.0, 4.0]
+    );
 }
 
 #[test]
@@ -163,7 +166,8 @@ fn the_same_run_again_takes_as_long_everywhere() {
         let comparison = compare(twice(baseline), twice(candidate));
         for kind in [TableKind::Idle, TableKind::Causes, TableKind::Efficiency] {
             for side in ["trace1", "trace2"] {
-                let told = |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));
+                let told =
+                    |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));
                 let (runs, spreads) = (told("runs"), told("run_spread_us"));
                 assert!(runs.iter().any(|runs| runs == "2"), "{} of {baseline}", kind.name());
                 for spread in spreads.iter().filter(|spread| !spread.is_empty()) {

@@ -109,11 +109,15 @@ pub(super) fn structure_notes(structure: &Structure) -> Vec<String> {
             names.join(", ")
         ));
     }
-    if !structure.follow.is_empty() {
-        notes.push(format!(
-            "{} changes of gradients and the optimizer follow from others",
-            structure.follow.len()
-        ));
+    let of_kernels = structure.follow.iter().filter(|change| change.rule.is_of_kernels()).count();
+    let of_parameters = structure.follow.len() - of_kernels;
+    for (count, what) in [
+        (of_parameters, "of gradients and the optimizer follow from others"),
+        (of_kernels, "of kernels follow from other shapes or types of their op's arguments"),
+    ] {
+        if count > 0 {
+            notes.push(format!("{count} {} {what}", if count == 1 { "change" } else { "changes" }));
+        }
     }
     notes
 }

@@ -71,6 +71,11 @@ impl StructureRule {
         }
     }
 
+    /// Whether it speaks of the kernels that an op launches.
+    pub(in crate::gate) fn is_of_kernels(self) -> bool {
+        matches!(self, StructureRule::KernelsPerCall | StructureRule::NewKernel)
+    }
+
     /// What a broken rule says, for people.
     pub fn words(self) -> &'static str {
         match self {

@@ -3,28 +3,55 @@
 
 use super::Structure;
 use super::change::{Change, Item, Place, Site, StructureRule};
-use super::walk::{Pair, Surplus, Walk};
+use super::walk::{Gathered, Pair, Surplus, Walk};
 use crate::diff::plain_name;
 use crate::gate::digest::{Node, NodeKind, Range};
 use crate::program::Word;
 use crate::tree::CallKind;
 use indextree::NodeId;
 
+/// The nodes that a change is of.
+#[derive(Clone, Copy)]
+pub(super) enum Nodes<'n> {
+    /// They are gone.
+    Before(&'n [NodeId]),
+    After(&'n [NodeId]),
+}
+
 impl Walk<'_> {
     pub(super) fn add_surplus(&mut self, pair: Pair, rule: StructureRule, surplus: &Surplus<'_>) {
-        let item = Item::of(surplus.name, surplus.before, surplus.after);
-        let is_new = surplus.after.usual > surplus.before.usual;
-        let digest = if is_new { self.after } else { self.before };
-        let each: i64 = surplus.nodes.iter().map(|&id| digest.launches_below(id)).sum();
-        let calls: u64 = surplus.nodes.iter().map(|&id| digest.node(id).calls.usual).sum();
-        let more = surplus.after.usual as i64 - surplus.before.usual as i64;
-        let launches = match (surplus.kind, calls) {
-            (NodeKind::Kernel | NodeKind::Copy | NodeKind::Memset, _) => more,
-            (_, 0) => 0,
-            (_, calls) => each * more / calls as i64,
+        self.add_counts(pair, rule, surplus, (surplus.before, surplus.after));
+    }
+
+    /// Adds more or fewer calls of one sort; `counts` are in the unit of the rule.
+    pub(super) fn add_counts(
+        &mut self,
+        pair: Pair,
+        rule: StructureRule,
+        surplus: &Surplus<'_>,
+        (before, after): (Range, Range),
+    ) {
+        let nodes = match surplus.after.usual > surplus.before.usual {
+            true => Nodes::After(&surplus.twos),
+            false => Nodes::Before(&surplus.ones),
         };
-        let nodes = if is_new { surplus.nodes.as_slice() } else { &[] };
-        self.add(pair, rule, (surplus.before.usual, surplus.after.usual), item, nodes, launches);
+        let item = Item::of(surplus.name, before, after);
+        let launches = self.launches(surplus);
+        self.add(pair, rule, (before.usual, after.usual), item, nodes, launches);
+    }
+
+    /// Launches in a step that more or fewer calls bring.
+    fn launches(&self, surplus: &Surplus<'_>) -> i64 {
+        if matches!(surplus.kind, NodeKind::Kernel | NodeKind::Copy | NodeKind::Memset) {
+            return surplus.after.usual as i64 - surplus.before.usual as i64;
+        }
+        let ones = surplus.ones.iter();
+        let launches: i64 = ones.clone().map(|&id| self.before.launches_below(id)).sum();
+        let calls: i64 = ones.map(|&id| self.before.node(id).calls.usual as i64).sum();
+        // As many as there would be, were the place called as often as before.
+        let before = if calls > 0 { launches * surplus.before.usual as i64 / calls } else { 0 };
+        let after: i64 = surplus.twos.iter().map(|&id| self.after.launches_below(id)).sum();
+        after - before
     }
 
     /// Adds one thing to the change of a rule at a place.
@@ -34,28 +61,43 @@ impl Walk<'_> {
         rule: StructureRule,
         (before, after): (u64, u64),
         item: Item,
-        nodes: &[NodeId],
+        nodes: Nodes<'_>,
         launches: i64,
     ) {
-        let site = nodes.iter().find_map(|&id| self.site(pair, id));
+        let (digest, ids) = match nodes {
+            Nodes::Before(ids) => (self.before, ids),
+            Nodes::After(ids) => (self.after, ids),
+        };
+        let site = match nodes {
+            Nodes::Before(_) => None,
+            Nodes::After(ids) => ids.iter().find_map(|&id| self.site(pair, id)),
+        };
+        let first = ids.first().map(|&id| digest.node(id));
+        let (category, phase) = first.map_or(("", ""), |node| (&node.category, &node.phase));
         // Arguments go on from op to op: one change for all of a module.
         let is_of_arguments =
             matches!(rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
         let at = if is_of_arguments { self.around(pair.two) } else { pair.two };
-        let category = nodes.first().map(|&id| self.after.node(id).category.clone());
-        let phase = nodes.first().map(|&id| self.after.node(id).phase.clone());
         let key = (usize::from(at), rule);
-        let place = self.place(at, phase.unwrap_or_default());
-        let change = self.found.entry(key).or_insert_with(|| Change {
-            rule,
-            place,
-            items: Vec::new(),
-            before: 0,
-            after: 0,
-            site: None,
-            category: String::new(),
-            launches: 0,
+        let place = self.place(at, phase.to_owned());
+        let is_of_parameters = is_of_parameters(&place, phase, &item.what);
+        let gathered = self.found.entry(key).or_insert_with(|| Gathered {
+            change: Change {
+                rule,
+                place,
+                items: Vec::new(),
+                before: 0,
+                after: 0,
+                site: None,
+                category: String::new(),
+                launches: 0,
+            },
+            is_of_parameters: true,
+            has_other_arguments: true,
         });
+        gathered.has_other_arguments &= pair.has_other_arguments();
+        gathered.is_of_parameters &= is_of_parameters;
+        let change = &mut gathered.change;
         change.before += before;
         change.after += after;
         change.launches += launches;
@@ -64,7 +106,7 @@ impl Walk<'_> {
             change.site = site;
         }
         if change.category.is_empty() {
-            change.category = category.unwrap_or_default();
+            category.clone_into(&mut change.category);
         }
     }
 
@@ -140,33 +182,43 @@ impl Walk<'_> {
     /// The changes, those that follow from others apart.
     pub(super) fn finish(self) -> Structure {
         let mut structure = Structure { variable: self.variable, ..Structure::default() };
-        let changes: Vec<Change> = self.found.into_values().collect();
-        let is_cause =
-            |change: &Change| change.place.path.iter().any(|(word, _)| *word == Word::Module);
-        let has_cause = changes.iter().any(is_cause);
-        for change in changes {
-            let follows = has_cause && follows(&change);
-            if follows { structure.follow.push(change) } else { structure.changes.push(change) }
+        let is_cause = |found: &Gathered| is_of_modules(&found.change.place);
+        let has_cause = self.found.values().any(is_cause);
+        for Gathered { change, is_of_parameters, has_other_arguments } in self.found.into_values() {
+            let of_parameters = has_cause && is_of_parameters && may_follow(change.rule);
+            if of_parameters || has_other_arguments && change.rule.is_of_kernels() {
+                structure.follow.push(change);
+            } else {
+                structure.changes.push(change);
+            }
         }
         structure
     }
 }
 
-/// Whether a change outside of modules is of parameters alone: of their gradients and their optimizer.
-fn follows(change: &Change) -> bool {
-    let is_of_rule = matches!(
-        change.rule,
+fn is_of_modules(place: &Place) -> bool {
+    place.path.iter().any(|(word, _)| *word == Word::Module)
+}
+
+/// Whether what changed outside of modules, in a phase, is of the gradients of parameters or of their
+/// optimizer.
+fn is_of_parameters(place: &Place, phase: &str, what: &str) -> bool {
+    let is_gradient = |name: &str| name.contains("AccumulateGrad");
+    !is_of_modules(place)
+        && (phase == "train.optimizer"
+            || place.phase == "train.optimizer" && phase.is_empty()
+            || is_gradient(what)
+            || place.path.iter().any(|(_, name)| is_gradient(name)))
+}
+
+/// Whether more or fewer parameters may break a rule.
+fn may_follow(rule: StructureRule) -> bool {
+    matches!(
+        rule,
         StructureRule::NewOp
             | StructureRule::GoneOp
             | StructureRule::LostFusion
             | StructureRule::ShapeChange
             | StructureRule::DtypeChange
-    );
-    let path = || change.place.path.iter();
-    let is_gradient = |name: &str| name.contains("AccumulateGrad");
-    is_of_rule
-        && path().all(|(word, _)| *word != Word::Module)
-        && (change.place.phase == "train.optimizer"
-            || path().any(|(_, name)| is_gradient(name))
-            || change.items.iter().all(|item| is_gradient(&item.what)))
+    )
 }

@@ -36,8 +36,8 @@ use super::digest::Digest;
 pub struct Structure {
     /// The changes, in the order of the candidate's tree, by place and rule.
     pub changes: Vec<Change>,
-    /// Changes in the optimizer and of gradients that follow from others: more parameters, more of
-    /// those.
+    /// Changes that follow from others: in the optimizer and of gradients from more or fewer parameters, of
+    /// kernels from other arguments of their op.
     pub follow: Vec<Change>,
     /// Places whose counts vary among the steps or runs of one side, so that nothing can be said.
     pub variable: Vec<String>,

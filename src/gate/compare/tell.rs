@@ -2,9 +2,10 @@
 
 use super::change::{Item, StructureRule};
 use super::fusion::is_fused;
+use super::gather::Nodes;
 use super::lists::Lists;
 use super::walk::{Pair, Surplus, Walk};
-use crate::gate::digest::{Digest, NodeKind};
+use crate::gate::digest::{Digest, Node, NodeKind, Range};
 use indextree::NodeId;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ impl<'d> Walk<'d> {
         }
         let is_kernel = |surplus: &&Surplus<'d>| surplus.kind == NodeKind::Kernel;
         let is_sent = |surplus: &&Surplus<'d>| {
-            surplus.nodes.iter().any(|&id| self.after.node(id).is_collective)
+            surplus.twos.iter().any(|&id| self.after.node(id).is_collective)
         };
         let sent: Vec<&Surplus<'d>> = new.iter().filter(is_kernel).filter(is_sent).collect();
         let new: Vec<&Surplus<'d>> =
@@ -72,8 +73,8 @@ impl<'d> Walk<'d> {
         let mut plain = Vec::new();
         for surplus in new.iter().filter(is_op) {
             let rules = self.rules_of(surplus);
-            for &rule in &rules {
-                self.add_surplus(pair, rule, surplus);
+            for &(rule, counts) in &rules {
+                self.add_counts(pair, rule, surplus, counts);
             }
             if rules.is_empty() {
                 plain.push(surplus);
@@ -98,24 +99,27 @@ impl<'d> Walk<'d> {
         }
     }
 
-    /// What a new op is besides new work: the rules that speak of what is below it.
-    fn rules_of(&self, surplus: &Surplus<'d>) -> Vec<StructureRule> {
+    /// What more calls of an op are besides new work: the rules that speak of what there is more of below
+    /// them, with how much of it there was and is.
+    fn rules_of(&self, surplus: &Surplus<'d>) -> Vec<(StructureRule, (Range, Range))> {
         if surplus.name.starts_with(REGION) {
-            return vec![StructureRule::GraphBreaks];
+            return vec![(StructureRule::GraphBreaks, (surplus.before, surplus.after))];
         }
-        let below = || surplus.nodes.iter().flat_map(|id| id.descendants(&self.after.tree));
-        let nodes = || below().map(|id| self.after.node(id));
-        let mut rules = Vec::new();
-        if nodes().any(|node| node.kind == NodeKind::Wait || READS.contains(&node.name.as_str())) {
-            rules.push(StructureRule::NewSync);
-        }
-        if nodes().any(|node| node.kind == NodeKind::Copy) {
-            rules.push(StructureRule::NewCopy);
-        }
-        if nodes().any(|node| node.is_collective) {
-            rules.push(StructureRule::Collectives);
-        }
-        rules
+        // Not every read waits: a value that is in host memory is just read.
+        let waits = |node: &Node, above: Option<&Node>| match self.has_runtime {
+            true => node.kind == NodeKind::Wait,
+            false => reads(node) && !above.is_some_and(reads),
+        };
+        let rules: [(StructureRule, &dyn Fn(&Node, Option<&Node>) -> bool); 3] = [
+            (StructureRule::NewSync, &waits),
+            (StructureRule::NewCopy, &|node, _| node.kind == NodeKind::Copy),
+            (StructureRule::Collectives, &|node, _| node.is_collective),
+        ];
+        let counts = rules.into_iter().map(|(rule, is_it)| {
+            let before = count_below(self.before, &surplus.ones, is_it);
+            (rule, (before, count_below(self.after, &surplus.twos, is_it)))
+        });
+        counts.filter(|(_, (before, after))| after.usual > before.usual).collect()
     }
 
     /// Modules that one side has alone.
@@ -131,7 +135,8 @@ impl<'d> Walk<'d> {
                 after: self.contents(self.after, id),
             };
             let launches = self.after.launches_below(id);
-            self.add(pair, StructureRule::NewOp, (0, node.calls.usual), item, &[id], launches);
+            let calls = (0, node.calls.usual);
+            self.add(pair, StructureRule::NewOp, calls, item, Nodes::After(&[id]), launches);
         }
         for &id in &lists.gone {
             let node = self.before.node(id);
@@ -144,7 +149,8 @@ impl<'d> Walk<'d> {
                 after: "none".to_owned(),
             };
             let launches = -self.before.launches_below(id);
-            self.add(pair, StructureRule::GoneOp, (node.calls.usual, 0), item, &[], launches);
+            let calls = (node.calls.usual, 0);
+            self.add(pair, StructureRule::GoneOp, calls, item, Nodes::Before(&[id]), launches);
         }
     }
 
@@ -172,6 +178,23 @@ impl<'d> Walk<'d> {
             .collect();
         ops.join(", ")
     }
+}
+
+fn reads(node: &Node) -> bool {
+    READS.contains(&node.name.as_str())
+}
+
+/// Calls in a step, at and below nodes, of what `is_it` picks by the node and the one above it.
+fn count_below(
+    digest: &Digest,
+    ids: &[NodeId],
+    is_it: &dyn Fn(&Node, Option<&Node>) -> bool,
+) -> Range {
+    let below = ids.iter().flat_map(|id| id.descendants(&digest.tree));
+    let picked = below.filter(|&id| {
+        is_it(digest.node(id), id.parent(&digest.tree).map(|above| digest.node(above)))
+    });
+    picked.fold(Range::default(), |sum, id| sum.plus(digest.node(id).calls))
 }
 
 fn is_backward(name: &str) -> bool {

@@ -4,6 +4,7 @@ use super::Structure;
 use super::bag::Bags;
 use super::change::{Change, Item, StructureRule};
 use super::fusion::is_split;
+use super::gather::Nodes;
 use super::lists::Lists;
 use super::sums::{ArgumentSums, Sums, argument_sums, sums};
 use super::variants::Exchanged;
@@ -21,6 +22,7 @@ pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
         found: BTreeMap::new(),
         variable: Vec::new(),
         is_coarse: before.setup.is_coarse || after.setup.is_coarse,
+        has_runtime: [before, after].iter().all(|digest| has_runtime(digest)),
         coarse_arguments: OnceCell::new(),
         coarse: OnceCell::new(),
     };
@@ -49,6 +51,22 @@ pub(super) struct Pair {
     arguments: Told,
 }
 
+impl Pair {
+    /// Whether other arguments were told of, here or above.
+    pub(super) fn has_other_arguments(self) -> bool {
+        self.arguments == Told::Yes
+    }
+}
+
+/// A change that is gathered.
+pub(super) struct Gathered {
+    pub(super) change: Change,
+    /// Whether all of it is of gradients and the optimizer alone.
+    pub(super) is_of_parameters: bool,
+    /// Whether the arguments of its op changed, which is told.
+    pub(super) has_other_arguments: bool,
+}
+
 /// Where changes of one rule are gathered: the order of places, then the rule.
 type Key = (usize, StructureRule);
 
@@ -56,10 +74,12 @@ pub(super) struct Walk<'d> {
     pub(super) before: &'d Digest,
     pub(super) after: &'d Digest,
     pub(super) bags: (&'d Bags<'d>, &'d Bags<'d>),
-    pub(super) found: BTreeMap<Key, Change>,
+    pub(super) found: BTreeMap<Key, Gathered>,
     pub(super) variable: Vec<String>,
     /// Whether a clock of whole µs cannot tell which call is in which.
     is_coarse: bool,
+    /// Whether both traces show which calls of the runtime wait for the GPU.
+    pub(super) has_runtime: bool,
     /// What each op comes to in a step then; added up when it is first asked for.
     coarse: OnceCell<(Sums<'d>, Sums<'d>)>,
     coarse_arguments: OnceCell<(ArgumentSums<'d>, ArgumentSums<'d>)>,
@@ -71,7 +91,13 @@ pub(super) struct Surplus<'d> {
     pub(super) name: &'d str,
     pub(super) before: Range,
     pub(super) after: Range,
-    pub(super) nodes: Vec<NodeId>,
+    /// The nodes of both sides.
+    pub(super) ones: Vec<NodeId>,
+    pub(super) twos: Vec<NodeId>,
+}
+
+fn has_runtime(digest: &Digest) -> bool {
+    digest.nodes().any(|(_, node)| node.kind == NodeKind::Wait || node.launches.most > 0)
 }
 
 impl<'d> Walk<'d> {
@@ -105,8 +131,6 @@ impl<'d> Walk<'d> {
             let name = ones.first().map(|&id| self.before.node(id).name.as_str());
             let name = name.or(twos.first().map(|&id| self.after.node(id).name.as_str()));
             let name = name.unwrap_or_default();
-            let surplus =
-                |nodes| Surplus { kind: key.0, name, before: calls.0, after: calls.1, nodes };
             let differs = calls.1.is_above(calls.0) || calls.0.is_above(calls.1);
             if differs && self.is_moved(key) {
                 continue;
@@ -115,9 +139,11 @@ impl<'d> Walk<'d> {
                 let exchanged = self.exchanged(&ones, &twos);
                 is_split_here |=
                     key.0 == NodeKind::Op && is_split(&exchanged) && self.does_work(&twos);
-                new.push(surplus(twos));
+                let (before, after) = calls;
+                new.push(Surplus { kind: key.0, name, before, after, ones, twos });
             } else if calls.0.is_above(calls.1) {
-                gone.push(surplus(ones));
+                let (before, after) = calls;
+                gone.push(Surplus { kind: key.0, name, before, after, ones, twos });
             } else {
                 if calls.0 != calls.1 {
                     self.variable.push(self.words(pair.two, name));
@@ -187,7 +213,7 @@ impl<'d> Walk<'d> {
             (false, false) => return,
         };
         let item = Item::of(&format!("module {name}"), calls.0, calls.1);
-        self.add(pair, rule, (calls.0.usual, calls.1.usual), item, &[two], 0);
+        self.add(pair, rule, (calls.0.usual, calls.1.usual), item, Nodes::After(&[two]), 0);
     }
 
     /// Calls of which both sides have as many: their arguments and bytes.
@@ -211,7 +237,7 @@ impl<'d> Walk<'d> {
                     before: format!("{} bytes", sums.0),
                     after: format!("{} bytes", sums.1),
                 };
-                self.add(pair, rule, (sums.0.usual, sums.1.usual), item, &[two], 0);
+                self.add(pair, rule, (sums.0.usual, sums.1.usual), item, Nodes::After(&[two]), 0);
             }
         }
         if kind != NodeKind::Op || pair.arguments == Told::Yes {
@@ -237,7 +263,7 @@ impl<'d> Walk<'d> {
             after: exchanged.new.first().map(text).unwrap_or_default(),
         };
         let counts = (exchanged.gone_calls(), exchanged.new_calls());
-        self.add(pair, rule, counts, item, &[two], 0);
+        self.add(pair, rule, counts, item, Nodes::After(&[two]), 0);
         Told::Yes
     }
 
