@@ -5,14 +5,14 @@
 //! ```
 //!
 //! Times are those of the processor, the least of several rounds, in which reading and inflating
-//! alternate (wall time where the system does not tell processor time). The memory is that of the
+//! alternate, of all threads: where a core has nothing to do, one more inflates ahead. The memory is that of the
 //! first read, before anything else is measured, without the 2 to 3 MB of the program itself.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
 
 mod measuring;
 
-use measuring::{peak_memory, thread_seconds};
+use measuring::{peak_memory, processor_seconds};
 use std::error::Error;
 use std::time::Instant;
 use tracetree::trace::{ReadOptions, Trace};
@@ -68,9 +68,9 @@ fn row(path: &str) -> Result<String, Box<dyn Error>> {
 }
 
 fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<f64, E> {
-    let start = thread_seconds();
+    let start = processor_seconds();
     work()?;
-    Ok(thread_seconds() - start)
+    Ok(processor_seconds() - start)
 }
 
 /// Inflates one gzip member without looking at what comes out, not even its checksum.

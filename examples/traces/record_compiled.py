@@ -24,6 +24,9 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 STEPS = 2
 WARM_UP = 4
 
+# What every trace holds.
+RECORDED = {"record_shapes": True, "with_stack": True, "with_modules": True}
+
 
 class Residual(nn.Module):
     def __init__(self, width):
@@ -102,7 +105,7 @@ def record(name, how, path):
     model = compiled({"cnn": Cnn, "tfm": Tfm}[name](), how)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
-    def step():
+    def step(_number):
         inputs, target = batch_of(name)
         with record_function("## forward ##"):
             output = model(inputs)
@@ -113,19 +116,23 @@ def record(name, how, path):
             optimizer.step()
             optimizer.zero_grad()
 
-    for _ in range(WARM_UP):
-        step()
+    for number in range(WARM_UP):
+        step(number)
+    profiled(step, path)
+
+
+def profiled(step, path, activities=(ProfilerActivity.CPU,)):
+    """Runs `step(number)` once unrecorded, then a few times into the trace at `path`, which is packed."""
     with profile(
-        activities=[ProfilerActivity.CPU],
+        activities=activities,
         schedule=schedule(wait=0, warmup=1, active=STEPS, repeat=1),
         on_trace_ready=lambda done: done.export_chrome_trace(str(path)),
-        record_shapes=True,
-        with_stack=True,
-        with_modules=True,
+        **RECORDED,
     ) as profiler:
-        for _ in range(STEPS + 1):
-            step()
+        for number in range(STEPS + 1):
+            step(number)
             profiler.step()
+    tidied(path)
 
 
 def tidied(path):
@@ -150,4 +157,3 @@ if __name__ == "__main__":
     torch._inductor.config.cpp.enable_kernel_profile = True
     path = Path(__file__).with_name(f"{name}_{how}.pt.trace.json")
     record(name, how, path)
-    tidied(path)

@@ -19,11 +19,11 @@ from pathlib import Path
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.profiler import ProfilerActivity, profile, record_function, schedule
+from torch.profiler import ProfilerActivity, profile, record_function
 
-from record_compiled import tidied
+import record_compiled
 
-STEPS = 2
+ACTIVITIES = (ProfilerActivity.CPU, ProfilerActivity.CUDA)
 WARM_UP = 6
 DECODE_BATCHES = (4, 8)
 
@@ -153,35 +153,23 @@ class Tfm(nn.Module):
         return self.head(self.norm(x))
 
 
-def profiled(step, path, steps=STEPS):
-    """Runs `step(number)` once unrecorded, then `steps` times into the trace at `path`."""
-    with profile(
-        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-        schedule=schedule(wait=0, warmup=1, active=steps, repeat=1),
-        on_trace_ready=lambda done: done.export_chrome_trace(str(path)),
-        record_shapes=True,
-        with_stack=True,
-        with_modules=True,
-    ) as profiler:
-        for number in range(steps + 1):
-            step(number)
-            torch.cuda.synchronize()
-            profiler.step()
-    tidied(path)
+def profiled(step, path):
+    """Runs `step(number)` once unrecorded, then a few times into the trace at `path`."""
+
+    def whole_step(number):
+        step(number)
+        torch.cuda.synchronize()
+
+    record_compiled.profiled(whole_step, path, ACTIVITIES)
 
 
 def captured(capture, path):
     """The trace of what `capture()` does, without steps."""
-    with profile(
-        activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
-        record_shapes=True,
-        with_stack=True,
-        with_modules=True,
-    ) as profiler:
+    with profile(activities=ACTIVITIES, **record_compiled.RECORDED) as profiler:
         capture()
         torch.cuda.synchronize()
     profiler.export_chrome_trace(str(path))
-    tidied(path)
+    record_compiled.tidied(path)
 
 
 def train(model, batch, path):

@@ -20,7 +20,11 @@ const LARGE: u64 = 1024 * 1024;
 const BLOCK: usize = 128 * 1024;
 
 /// Blocks that are under way.
-const BLOCKS: usize = 4;
+const BLOCKS: usize = 6;
+
+/// Blocks that are given back at once: each time a thread is woken, which takes longer than to unpack a
+/// part of one.
+const GIVEN_BACK: usize = 3;
 
 /// Threads of this process that read or unpack traces.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
@@ -65,6 +69,7 @@ struct Ahead<'scope, 'a> {
     thread: ScopedJoinHandle<'scope, Source<'a>>,
     full: Receiver<Result<Block>>,
     empty: Sender<Vec<u8>>,
+    used: Vec<Vec<u8>>,
     block: Block,
 }
 
@@ -153,7 +158,7 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         }
         give.send(source).expect("the thread waits for it");
         let block = Block { bytes: Vec::new(), start: 0, end: 0 };
-        self.supply = Supply::Ahead(Ahead { thread, full, empty, block });
+        self.supply = Supply::Ahead(Ahead { thread, full, empty, used: Vec::new(), block });
     }
 }
 
@@ -182,8 +187,11 @@ impl<'a> Ahead<'_, 'a> {
             let Ok(next) = self.full.recv() else { return Ok(0) };
             let used = std::mem::replace(&mut self.block, next?);
             if !used.bytes.is_empty() {
+                self.used.push(used.bytes);
+            }
+            if self.used.len() == GIVEN_BACK {
                 // A thread that has ended needs no more blocks.
-                let _ = self.empty.send(used.bytes);
+                self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }
         let Block { bytes, start, end } = &mut self.block;
