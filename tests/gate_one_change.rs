@@ -64,6 +64,25 @@ fn only_what_waits_for_the_gpu_is_a_new_wait() {
 }
 
 #[test]
+fn what_breaks_two_rules_explains_its_launches_once() {
+    let with_kernels = |gpu_values: usize, memsets: usize| {
+        program(move |t| {
+            t.op("aten::mm", |t| {
+                t.kernel("gemm", 10.0);
+                // No rule speaks of a memset.
+                (0..memsets).for_each(|_| t.memset(64, 1.0));
+            });
+            (0..10).for_each(|_| item(t, false));
+            (0..gpu_values).for_each(|_| item(t, true));
+        })
+    };
+    let found = told(&with_kernels(0, 0), &with_kernels(1, 1));
+    let launches = found.iter().find(|told| told.starts_with("launches_per_step"));
+    let launches = launches.unwrap_or_else(|| panic!("one launch is told by nothing: {found:?}"));
+    assert!(launches.ends_with("+1 are of changes at places"), "{launches}");
+}
+
+#[test]
 fn an_op_that_may_copy_and_does_not_is_no_copy() {
     let casting = |idle: usize, copying: usize| {
         program(move |t| {

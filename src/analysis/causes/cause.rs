@@ -27,8 +27,7 @@ pub struct Cause {
     pub time: PerSide<Nanos>,
     /// How many instances, or gaps, it is made of.
     pub count: PerSide<u64>,
-    /// Of idle time what it was in each further run of a side, over its whole window; empty for work, and
-    /// where some runs have steps and others not.
+    /// Of idle time what it was in each further run of a side, over its whole window; empty for work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
     /// Candidate − baseline per step. The differences of all causes add up to that of the walls.
     pub difference: Nanos,

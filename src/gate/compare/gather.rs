@@ -20,7 +20,8 @@ pub(super) enum Nodes<'n> {
 
 impl Walk<'_> {
     pub(super) fn add_surplus(&mut self, pair: Pair, rule: StructureRule, surplus: &Surplus<'_>) {
-        self.add_counts(pair, rule, surplus, (surplus.before, surplus.after));
+        let counts = (surplus.before, surplus.after);
+        self.add_counts(pair, rule, surplus, counts, self.launches(surplus));
     }
 
     /// Adds more or fewer calls of one sort; `counts` are in the unit of the rule.
@@ -30,25 +31,25 @@ impl Walk<'_> {
         rule: StructureRule,
         surplus: &Surplus<'_>,
         (before, after): (Range, Range),
+        launches: i64,
     ) {
         let nodes = match surplus.after.usual > surplus.before.usual {
             true => Nodes::After(&surplus.twos),
             false => Nodes::Before(&surplus.ones),
         };
         let item = Item::of(surplus.name, before, after);
-        let launches = self.launches(surplus);
         self.add(pair, rule, (before.usual, after.usual), item, nodes, launches);
     }
 
     /// Launches in a step that more or fewer calls bring.
-    fn launches(&self, surplus: &Surplus<'_>) -> i64 {
+    pub(super) fn launches(&self, surplus: &Surplus<'_>) -> i64 {
         if matches!(surplus.kind, NodeKind::Kernel | NodeKind::Copy | NodeKind::Memset) {
             return surplus.after.usual as i64 - surplus.before.usual as i64;
         }
         let ones = surplus.ones.iter();
         let launches: i64 = ones.clone().map(|&id| self.before.launches_below(id)).sum();
         let calls: i64 = ones.map(|&id| self.before.node(id).calls.usual as i64).sum();
-        // As many as there would be, were the place called as often as before.
+        // As many as there would have been, had the place been called as often as now.
         let before = if calls > 0 { launches * surplus.before.usual as i64 / calls } else { 0 };
         let after: i64 = surplus.twos.iter().map(|&id| self.after.launches_below(id)).sum();
         after - before

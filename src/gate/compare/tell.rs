@@ -73,8 +73,11 @@ impl<'d> Walk<'d> {
         let mut plain = Vec::new();
         for surplus in new.iter().filter(is_op) {
             let rules = self.rules_of(surplus);
-            for &(rule, counts) in &rules {
-                self.add_counts(pair, rule, surplus, counts);
+            // What they launch is of one of them alone: it explains as many launches as there are.
+            let launches = self.launches(surplus);
+            for (at, &(rule, counts)) in rules.iter().enumerate() {
+                let launches = if at == 0 { launches } else { 0 };
+                self.add_counts(pair, rule, surplus, counts, launches);
             }
             if rules.is_empty() {
                 plain.push(surplus);
@@ -110,7 +113,7 @@ impl<'d> Walk<'d> {
             true => node.kind == NodeKind::Wait,
             false => reads(node) && !above.is_some_and(reads),
         };
-        let rules: [(StructureRule, &dyn Fn(&Node, Option<&Node>) -> bool); 3] = [
+        let rules: [(StructureRule, &Picks<'_>); 3] = [
             (StructureRule::NewSync, &waits),
             (StructureRule::NewCopy, &|node, _| node.kind == NodeKind::Copy),
             (StructureRule::Collectives, &|node, _| node.is_collective),
@@ -184,12 +187,11 @@ fn reads(node: &Node) -> bool {
     READS.contains(&node.name.as_str())
 }
 
-/// Calls in a step, at and below nodes, of what `is_it` picks by the node and the one above it.
-fn count_below(
-    digest: &Digest,
-    ids: &[NodeId],
-    is_it: &dyn Fn(&Node, Option<&Node>) -> bool,
-) -> Range {
+/// Picks a node by itself and the one above it.
+type Picks<'a> = dyn Fn(&Node, Option<&Node>) -> bool + 'a;
+
+/// Calls in a step, at and below nodes, of what `is_it` picks.
+fn count_below(digest: &Digest, ids: &[NodeId], is_it: &Picks<'_>) -> Range {
     let below = ids.iter().flat_map(|id| id.descendants(&digest.tree));
     let picked = below.filter(|&id| {
         is_it(digest.node(id), id.parent(&digest.tree).map(|above| digest.node(above)))
