@@ -6,6 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use support::files::inflated;
+use support::gated::check;
 use tracetree::gate::{Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
@@ -32,10 +33,6 @@ fn file(name: &str) -> Digest {
 /// A replay with its capture.
 fn captured(name: &str) -> Digest {
     runs(&[name], CaptureSource::Files(vec![path(&format!("{name}.capture"))]))
-}
-
-fn check(baseline: &Digest, candidate: &Digest) -> Gate {
-    Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
 /// The rules that are broken.

@@ -1,8 +1,11 @@
 //! What a gate and a comparison say of a training on an H100 with one known change, recorded by
 //! `examples/traces/record_changes.py`: the rule of the change at its place, and no other.
 
+mod support;
+
 use std::path::PathBuf;
-use tracetree::gate::{Date, Digest, Digester, Gate, Rules};
+use support::gated::{self, check, digest};
+use tracetree::gate::Gate;
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 
 fn path(variant: &str) -> PathBuf {
@@ -10,28 +13,15 @@ fn path(variant: &str) -> PathBuf {
         .join(format!("examples/traces/h100/train_{variant}.pt.trace.json.gz"))
 }
 
-fn digest(variant: &str) -> Digest {
-    let trace = Trace::open(path(variant)).expect("a bundled trace");
-    let mut digester = Digester::default();
-    digester.add(CallTree::build(trace)).expect("a run");
-    digester.finish()
-}
-
 fn gate(variant: &str) -> Gate {
-    Gate::check(&digest("base"), &digest(variant), &Rules::default(), Date::today())
+    let digest = |variant: &str| {
+        digest([CallTree::build(Trace::open(path(variant)).expect("a bundled trace"))])
+    };
+    check(&digest("base"), &digest(variant))
 }
 
-/// Rule and place of each finding, with what tells most of it.
 fn findings(variant: &str) -> Vec<String> {
-    let gate = gate(variant);
-    let of = |check: &tracetree::gate::Check| -> Vec<String> {
-        let told = |finding: &tracetree::gate::Finding| {
-            let (place, first) = (finding.place.words(), finding.evidence.first());
-            format!("{} at {place}: {}", check.rule, first.map_or("", String::as_str))
-        };
-        check.findings.iter().map(told).collect()
-    };
-    gate.checks.iter().flat_map(of).collect()
+    gated::findings(&gate(variant))
 }
 
 /// The same finding in each of the three blocks.
@@ -67,7 +57,8 @@ fn a_block_that_is_gone_is_one_finding() {
 
 #[test]
 fn another_batch_is_told_by_its_shapes_and_not_by_the_kernels_that_follow() {
-    let (found, gate) = (findings("batch"), gate("batch"));
+    let gate = gate("batch");
+    let found = gated::findings(&gate);
     assert!(!found.iter().any(|told| told.contains("kernel")), "{found:?}");
     let shapes = found.iter().filter(|told| told.starts_with("shape_change")).count();
     assert!(shapes > 20 && found.len() - shapes == 3, "{found:?}");

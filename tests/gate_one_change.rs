@@ -4,8 +4,9 @@
 mod support;
 
 use support::compared;
+use support::gated::{check, digest, findings};
 use support::trace_builder::{HostThread, Op, TraceBuilder};
-use tracetree::gate::{Date, Digest, Digester, Gate, Rules, Structure};
+use tracetree::gate::{Digest, Structure};
 use tracetree::tree::CallTree;
 
 /// Two equal steps on a GPU.
@@ -15,19 +16,11 @@ fn program(step: impl Fn(&mut HostThread<'_>)) -> Digest {
             t.step(number, |t| step(t));
         }
     });
-    let mut digester = Digester::default();
-    digester.add(CallTree::build(compared::trace("run", &trace.json()))).expect("a run");
-    digester.finish()
+    digest([CallTree::build(compared::trace("run", &trace.json()))])
 }
 
-/// Rule, place and first item of each finding.
 fn told(baseline: &Digest, candidate: &Digest) -> Vec<String> {
-    let gate = Gate::check(baseline, candidate, &Rules::default(), Date::today());
-    let finding = |(rule, finding): (&String, &tracetree::gate::Finding)| {
-        format!("{rule} at {}: {}", finding.place.words(), finding.evidence[0])
-    };
-    let findings = gate.checks.iter().flat_map(|c| c.findings.iter().map(move |f| (&c.rule, f)));
-    findings.map(finding).collect()
+    findings(&check(baseline, candidate))
 }
 
 /// Reads a value; one of the GPU is copied and waited for.
@@ -120,7 +113,7 @@ fn other_kernels_follow_from_other_shapes() {
         follow.iter().map(|change| change.rule.label()).collect::<Vec<_>>(),
         ["kernels_per_call"]
     );
-    let gate = Gate::check(&before, &larger, &Rules::default(), Date::today());
+    let gate = check(&before, &larger);
     assert!(
         gate.notes.iter().any(|note| note.starts_with("1 change of kernels")),
         "{:?}",

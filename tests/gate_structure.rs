@@ -4,20 +4,13 @@ mod support;
 
 use std::path::Path;
 use support::files::inflated;
+use support::gated::{check, digest};
 use support::trace_builder::TraceBuilder;
 use support::traces::real;
-use tracetree::gate::{Date, Digest, Digester, Gate, Outcome, Rules, Structure, StructureRule};
+use tracetree::gate::{Date, Digest, Gate, Outcome, Rules, Structure, StructureRule};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
-
-fn digest(trees: impl IntoIterator<Item = CallTree>) -> Digest {
-    let mut digester = Digester::default();
-    for tree in trees {
-        digester.add(tree).expect("a run of one program");
-    }
-    digester.finish()
-}
 
 fn file(path: &Path) -> Digest {
     digest([CallTree::build(Trace::open(path).expect("a readable trace"))])
@@ -25,10 +18,6 @@ fn file(path: &Path) -> Digest {
 
 fn cpu(name: &str) -> Option<Digest> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
-}
-
-fn check(baseline: &Digest, candidate: &Digest) -> Gate {
-    Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
 /// Rules and places of all changes.

@@ -18,7 +18,6 @@
 | `relu` | ReLU for GELU |
 """
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,7 +25,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from record_cuda import WARM_UP, profiled
+from record_cuda import WARM_UP, profiled, record_each
 
 VARIANTS = [
     "base", "again", "item", "layer_gone", "batch", "fused_adam", "foreach_off", "clip", "loader", "gelu",
@@ -133,14 +132,7 @@ def main(folder, *only):
     folder.mkdir(parents=True, exist_ok=True)
     if only:
         return record(folder, *only)
-    failed = []
-    for variant in VARIANTS:
-        done = subprocess.run([sys.executable, __file__, str(folder), variant])
-        print(variant, "failed" if done.returncode else "recorded", flush=True)
-        if done.returncode:
-            failed.append(variant)
-    if failed:
-        sys.exit(f"not recorded: {', '.join(failed)}")
+    record_each(__file__, folder, [(variant,) for variant in VARIANTS])
 
 
 if __name__ == "__main__":

@@ -267,21 +267,26 @@ def record(folder, program, variant):
     {"resnet": record_resnet, "tfm": record_tfm, "decode": record_decode}[program](variant, path)
 
 
+def record_each(script, folder, recordings):
+    """Runs `script FOLDER …` once for each of the recordings."""
+    failed = []
+    for recording in recordings:
+        # A process each: choices of algorithms and compiled code are kept for a process's life.
+        done = subprocess.run([sys.executable, script, str(folder), *recording])
+        print(*recording, "failed" if done.returncode else "recorded", flush=True)
+        if done.returncode:
+            failed.append(" ".join(recording))
+    if failed:
+        sys.exit(f"not recorded: {', '.join(failed)}")
+
+
 def main(folder, *only):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if only:
         return record(folder, *only)
-    failed = []
-    for program, variants in VARIANTS.items():
-        for variant in variants:
-            # A process each: choices of algorithms and compiled code are kept for a process's life.
-            done = subprocess.run([sys.executable, __file__, str(folder), program, variant])
-            print(program, variant, "failed" if done.returncode else "recorded", flush=True)
-            if done.returncode:
-                failed.append(f"{program} {variant}")
-    if failed:
-        sys.exit(f"not recorded: {', '.join(failed)}")
+    recordings = [(program, one) for program, variants in VARIANTS.items() for one in variants]
+    record_each(__file__, folder, recordings)
 
 
 if __name__ == "__main__":

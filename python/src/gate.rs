@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use tracetree::gate::{Date, Digest, Digester, Gate, GateFormat, Outcome, Rules, run_files};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
-use tracetree::tree::TreeOptions;
-use tracetree::{CallTree, Cancel, Error, Input, Result};
+use tracetree::{Cancel, Error, Input, Result};
 
 /// End of the names of baseline files.
 const BASELINE: &str = "ttb";
@@ -86,23 +85,16 @@ fn check(
 
 /// Reads the runs of one side, one after the other: only their digest is kept.
 fn digest(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Digest> {
-    let mut digester = Digester::default();
-    let mut add = |run: Input| {
-        let path = match &run {
-            Input::File(path) => Some(path.clone()),
-            _ => None,
-        };
-        let trace = open(run, reading)?;
-        let captured = captures.open(&trace, path.as_deref(), reading)?;
-        let (tree, options) = (CallTree::build(trace), TreeOptions::default());
-        digester.add(captured.complete(tree, options, reading)?)
-    };
+    let mut digester = Digester::default().captures(captures.clone());
     for run in runs {
         match run {
             Input::File(path) => {
-                run_files(&[path])?.into_iter().try_for_each(|file| add(Input::File(file)))?;
+                for file in run_files(&[path])? {
+                    let trace = open(Input::File(file.clone()), reading)?;
+                    digester.add_trace(trace, Some(&file), reading)?;
+                }
             }
-            other => add(other)?,
+            other => digester.add_trace(open(other, reading)?, None, reading)?,
         }
     }
     Ok(digester.finish())

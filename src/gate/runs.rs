@@ -59,6 +59,31 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Digester {
+    /// Adds a run that was read, from `path` where that is known, with the captures of its graphs, which are
+    /// read like `options` say.
+    ///
+    /// # Errors
+    /// Like [`CaptureSource::open`](crate::program::CaptureSource::open) and [`Digester::add`].
+    pub fn add_trace(
+        &mut self,
+        trace: Arc<Trace>,
+        path: Option<&Path>,
+        options: &ReadOptions,
+    ) -> Result<()> {
+        let captures = self.capture_source().open(&trace, path, options)?;
+        self.add_captured(trace, &captures, options)
+    }
+
+    fn add_captured(
+        &mut self,
+        trace: Arc<Trace>,
+        captures: &Captures,
+        options: &ReadOptions,
+    ) -> Result<()> {
+        let tree = CallTree::with_options(trace, TreeOptions::default());
+        self.add(captures.complete(tree, TreeOptions::default(), options)?)
+    }
+
     /// Reads the runs of one side, one after the other, into one digest, with the captures of their
     /// graphs.
     ///
@@ -87,10 +112,7 @@ impl Digester {
         // While a run is added the next one is read.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
-                || {
-                    let tree = CallTree::with_options(trace, TreeOptions::default());
-                    self.add(captures.complete(tree, TreeOptions::default(), &options)?)
-                },
+                || self.add_captured(trace, &captures, &options),
                 || files.next().map(open).transpose(),
             );
             added?;

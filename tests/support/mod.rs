@@ -9,6 +9,7 @@ pub mod damage;
 pub mod files;
 pub mod find;
 pub mod fixtures;
+pub mod gated;
 pub mod laws;
 pub mod phenomena;
 pub mod planted;

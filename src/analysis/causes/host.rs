@@ -89,23 +89,24 @@ pub(super) fn add_runs(
     analysis: &Analysis,
     places: &mut Places<'_>,
 ) {
+    if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+        return;
+    }
     let part_of: BTreeMap<(IdleKind, Option<PlaceId>), usize> =
         parts.iter().enumerate().map(|(at, (kind, part))| ((*kind, part.place), at)).collect();
     for side in Side::BOTH {
-        for run in analysis.runs(side) {
-            parts.iter_mut().for_each(|(_, part)| part.runs[side].push(Nanos::ZERO));
+        let runs = analysis.runs(side);
+        parts.iter_mut().for_each(|(_, part)| part.runs[side] = vec![Nanos::ZERO; runs.len()]);
+        for (number, run) in runs.iter().enumerate() {
             for (kind, call, time) in run.idle() {
-                let node = call.map(|call| analysis.diff().merged().of(side, call));
-                let own = node.map(|node| places.of(node));
+                let own = call.map(|call| places.of(analysis.diff().merged().of(side, call)));
                 let around = std::iter::successors(own, |at| places.all()[at.index()].above);
                 let mut around = around.map(Some).chain(own.is_none().then_some(None));
                 let found = around.find_map(|at| Some((at, *part_of.get(&(kind, at))?)));
                 if let Some((at, part)) = found
-                    && let part = &mut parts[part].1
-                    && (at == own || part.is_whole)
-                    && let Some(sum) = part.runs[side].last_mut()
+                    && (at == own || parts[part].1.is_whole)
                 {
-                    *sum += time;
+                    parts[part].1.runs[side][number] += time;
                 }
             }
         }

@@ -205,9 +205,9 @@ fn is_of_modules(place: &Place) -> bool {
 /// optimizer.
 fn is_of_parameters(place: &Place, phase: &str, what: &str) -> bool {
     let is_gradient = |name: &str| name.contains("AccumulateGrad");
+    let phase = if phase.is_empty() { &place.phase } else { phase };
     !is_of_modules(place)
         && (phase == "train.optimizer"
-            || place.phase == "train.optimizer" && phase.is_empty()
             || is_gradient(what)
             || place.path.iter().any(|(_, name)| is_gradient(name)))
 }

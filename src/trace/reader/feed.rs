@@ -126,7 +126,6 @@ impl<'scope, 'a> Feed<'scope, 'a> {
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
         {
             self.supply = Supply::Here(ahead.stop());
-            self.may_run_ahead = false;
         }
         match &mut self.supply {
             Supply::Here(source) => source,
