@@ -4,7 +4,7 @@
 #   run.sh --install   fetches what the tests need: Chromium from Debian's packages (as root), and the
 #                      packages of package-lock.json
 #   run.sh FOLDER      tests the reports `model`, `hostile` and `example`, and the fleets `fleet` and
-#                      `odd-fleet` in FOLDER; tests/html.rs writes them and calls this
+#                      `odd-fleet` in FOLDER; tests/report/html.rs writes them and calls this
 #
 # Exit 77: node, npm or Chromium cannot be had here, so nothing was tested.
 set -eu

@@ -1,6 +1,6 @@
 //! Any bytes → what must hold of a trace read from them, and of its comparison with another.
 //!
-//! The fuzz targets check these laws on bytes that were changed at random, `tests/fuzz_cases.rs` on
+//! The fuzz targets check these laws on bytes that were changed at random, `tests/reading/fuzz_cases.rs` on
 //! the cases kept from them.
 
 use tracetree::diff::{Relation, TraceDiff};

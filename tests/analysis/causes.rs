@@ -1,0 +1,266 @@
+//! The causes of a difference: one line for what is one thing, with its reason.
+
+use crate::support::compared::{compare_files, compare_texts};
+use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
+use crate::support::traces;
+use tracetree::analysis::{Analysis, Cause, Reason};
+use tracetree::program::Steps;
+use tracetree::trace::{ReadOptions, Trace};
+use tracetree::{CallTree, PerSide};
+
+/// A trace of two steps on one thread.
+fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for number in 3..5 {
+            t.step(number, &body);
+        }
+    });
+    trace.json()
+}
+
+/// Compares two traces of two steps each; the causes must add up.
+fn causes(
+    baseline: impl Fn(&mut HostThread<'_>),
+    candidate: impl Fn(&mut HostThread<'_>),
+    look: impl FnOnce(&[Cause]),
+) {
+    compare_texts(&PerSide::new(steps(baseline), steps(candidate)), |analysis| {
+        assert!(analysis.causes().is_exact(analysis.wall()), "the causes do not add up");
+        look(analysis.causes().list());
+    });
+}
+
+/// The first cause that is busy time of the GPU.
+fn first_of<'c>(causes: &'c [Cause], reasons: &[Reason]) -> &'c Cause {
+    let found = causes.iter().find(|cause| reasons.contains(&cause.reason));
+    found.unwrap_or_else(|| panic!("no cause for {reasons:?} in {causes:#?}"))
+}
+
+fn mm(dims: &[&[i64]]) -> Op {
+    Op::new("aten::mm").dims(dims)
+}
+
+const SQUARE: &[&[i64]] = &[&[64, 64], &[64, 64]];
+
+fn product(kernel: &'static str, micros: f64) -> impl Fn(&mut HostThread<'_>) {
+    move |t| t.op(mm(SQUARE), |t| t.kernel(kernel, micros))
+}
+
+#[test]
+fn the_same_kernel_that_takes_longer_is_slower() {
+    causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
+        let cause = first_of(causes, &[Reason::KernelSlower]);
+        assert_eq!((cause.place.as_str(), cause.difference.0), ("aten::mm", 30_000));
+    });
+}
+
+#[test]
+fn a_cause_knows_each_of_its_instances() {
+    causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
+        let cause = first_of(causes, &[Reason::KernelSlower]);
+        assert_eq!(cause.nodes.len(), 2, "one in each step: {cause:#?}");
+        assert_eq!(cause.nodes.first().copied(), cause.node);
+        assert!(cause.nodes.is_sorted_by(|a, b| a < b));
+    });
+}
+
+#[test]
+fn in_real_pairs_a_cause_stands_at_one_of_its_nodes() {
+    for (baseline, candidate) in [
+        ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
+        ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
+        ("old/resnet50_2021.num_workers_0.json.gz", "old/resnet50_2021.num_workers_4.json.gz"),
+    ] {
+        let (Some(baseline), Some(candidate)) = (traces::real(baseline), traces::real(candidate))
+        else {
+            return;
+        };
+        compare_files(PerSide::new(baseline, candidate), |analysis| {
+            for cause in analysis.causes().list() {
+                assert!(cause.nodes.is_sorted_by(|a, b| a < b), "{}", cause.place);
+                let stands = cause.node.is_none_or(|node| cause.nodes.contains(&node));
+                assert!(stands, "{} is at none of its nodes", cause.place);
+            }
+        });
+    }
+}
+
+#[test]
+fn another_kernel_for_the_same_op_is_named_old_and_new() {
+    let new = "cutlass_80_tensorop_bf16_s16816gemm_128x64_align8";
+    causes(product("gemm", 40.0), product(new, 30.0), |causes| {
+        let cause = first_of(causes, &[Reason::KernelSwapped]);
+        assert!(cause.evidence.contains("gemm → cutlass_80"), "{}", cause.evidence);
+        assert!(cause.evidence.contains("tile 128x64, align 8"), "{}", cause.evidence);
+    });
+}
+
+#[test]
+fn other_shapes_are_other_work() {
+    let larger = |t: &mut HostThread<'_>| {
+        t.op(mm(&[&[64, 128], &[128, 64]]), |t| t.kernel("gemm", 80.0));
+    };
+    causes(product("gemm", 40.0), larger, |causes| {
+        assert_eq!(first_of(causes, &[Reason::MoreWork]).difference.0, 40_000);
+    });
+}
+
+#[test]
+fn what_each_side_does_instead_of_the_other_is_one_cause() {
+    let side = |op: &'static str, micros: f64| {
+        move |t: &mut HostThread<'_>| {
+            t.frame("train.py(3): step", |t| {
+                t.op("aten::relu", |t| t.kernel("relu", 10.0));
+                t.op(op, |t| t.kernel("attention", micros));
+            });
+        }
+    };
+    causes(side("mylib::old_attention", 4_306.0), side("other::fused", 4_299.0), |causes| {
+        let busy = [Reason::New, Reason::Gone, Reason::KernelFaster, Reason::KernelSlower];
+        let found: Vec<&Cause> =
+            causes.iter().filter(|cause| busy.contains(&cause.reason)).collect();
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found[0].difference.0, -7_000);
+    });
+}
+
+#[test]
+fn instances_of_one_module_class_are_one_cause_and_keep_their_shapes() {
+    let layers = |micros: f64| {
+        move |t: &mut HostThread<'_>| {
+            for layer in 0..6 {
+                t.module(&format!("Block_{layer}"), |t| {
+                    t.op(mm(SQUARE), |t| t.kernel("gemm", micros));
+                    t.op(mm(&[&[8, 8], &[8, 8]]), |t| t.kernel("gemm", micros / 2.0 + 3.0));
+                });
+            }
+        }
+    };
+    causes(layers(400.0), layers(460.0), |causes| {
+        let slower: Vec<&Cause> =
+            causes.iter().filter(|cause| cause.reason == Reason::KernelSlower).collect();
+        assert_eq!(slower.len(), 2, "{slower:#?}");
+        assert!(slower.iter().all(|cause| cause.module == "Block"));
+        assert_eq!((slower[0].difference.0, slower[1].difference.0), (360_000, 180_000));
+    });
+}
+
+#[test]
+fn a_loader_is_named_and_not_what_it_calls() {
+    let loading = |micros: f64| {
+        move |t: &mut HostThread<'_>| {
+            t.frame("data.py(9): __next__", |t| {
+                t.idle(micros);
+                for op in ["aten::div", "aten::cat", "aten::copy_"] {
+                    t.op(op, |t| t.idle(micros / 6.0));
+                }
+            });
+            t.op(mm(SQUARE), |t| t.kernel("gemm", 40.0));
+            t.synchronize("cudaDeviceSynchronize");
+        }
+    };
+    causes(loading(300.0), loading(60.0), |causes| {
+        assert_eq!(
+            (causes[0].reason, causes[0].place.as_str()),
+            (Reason::Host, "data.py: __next__")
+        );
+        assert_eq!(causes[0].difference.0, -360_000);
+    });
+}
+
+#[test]
+fn work_that_a_neighbour_took_in_is_said_to_be_fused() {
+    let blocks = |block: fn(&mut HostThread<'_>)| {
+        move |t: &mut HostThread<'_>| (0..2).for_each(|n| t.module(&format!("Block_{n}"), block))
+    };
+    let separate = |t: &mut HostThread<'_>| {
+        t.op(mm(SQUARE), |t| t.kernel("gemm_bf16_kernel", 5.0));
+        t.op(Op::new("aten::gelu"), |t| t.kernel("gelu_kernel", 4.0));
+    };
+    let epilogue = |t: &mut HostThread<'_>| {
+        t.op(mm(SQUARE), |t| t.kernel("gemm_bf16_bias_gelu_kernel", 6.0));
+    };
+    causes(blocks(separate), blocks(epilogue), |causes| {
+        let cause = first_of(causes, &[Reason::Gone]);
+        let fused = "fused: aten::mm, aten::gelu → aten::mm";
+        assert!(cause.evidence.contains(fused), "{}", cause.evidence);
+    });
+    causes(blocks(epilogue), blocks(separate), |causes| {
+        let cause = first_of(causes, &[Reason::New]);
+        assert!(cause.evidence.contains("fused in the baseline"), "{}", cause.evidence);
+    });
+}
+
+#[test]
+fn many_kernels_that_share_one_ratio_are_asked_about_the_clock_once() {
+    let ops = |ratio: f64| {
+        move |t: &mut HostThread<'_>| {
+            for (at, op) in ["aten::mm", "aten::add", "aten::mul", "aten::relu", "aten::sum"]
+                .into_iter()
+                .enumerate()
+            {
+                t.op(op, |t| t.kernel(op, ratio * (1_000.0 + 100.0 * at as f64)));
+            }
+        }
+    };
+    causes(ops(1.0), ops(1.1), |causes| {
+        assert_eq!(causes[0].reason, Reason::Clock);
+        let busy = [Reason::KernelSlower, Reason::KernelFaster];
+        assert!(causes.iter().all(|cause| !busy.contains(&cause.reason)), "{causes:#?}");
+    });
+}
+
+#[test]
+fn forwards_of_one_model_stand_for_steps_and_layers_do_not() {
+    let read = |text: &str| {
+        let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
+        CallTree::build(trace.expect("a trace"))
+    };
+    let model = |t: &mut HostThread<'_>| {
+        t.module("Detector_0", |t| {
+            for layer in 0..4 {
+                t.module(&format!("Block_{layer}"), |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 9.0))
+                });
+            }
+        });
+    };
+    let five = TraceBuilder::cuda().thread("main", |t| {
+        t.frame("detect.py(1): main", |t| {
+            t.op("aten::copy_", |t| t.kernel("copy", 5.0));
+            (0..5).for_each(|_| model(t));
+        });
+    });
+    let tree = read(&five.json());
+    let steps = Steps::of(&tree);
+    assert_eq!(steps.len(), 5);
+    assert_eq!(steps.repeated(&tree), Some("nn.Module: Detector_0"));
+    let last = steps.spans().len() as u32 - 1;
+    assert_eq!(steps.name(&tree, tracetree::program::StepId(last)), "repeat 4");
+    let one = TraceBuilder::cuda().thread("main", |t| t.frame("detect.py(1): main", model));
+    assert_eq!(Steps::of(&read(&one.json())).len(), 0, "layers are no steps");
+}
+
+/// Looks at a real pair.
+fn real(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
+    let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
+    compare_files(PerSide::new(a, b), |analysis| {
+        assert!(analysis.causes().is_exact(analysis.wall()));
+        look(analysis);
+    });
+}
+
+#[test]
+fn the_first_cause_of_four_workers_is_the_loading_of_data() {
+    let (one, four) =
+        ("old/resnet50_2021.num_workers_0.json.gz", "old/resnet50_2021.num_workers_4.json.gz");
+    real(one, four, |analysis| {
+        let first = &analysis.causes().list()[0];
+        assert_eq!(first.reason, Reason::Host);
+        for loader in ["_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"] {
+            assert!(first.place.contains(loader), "{}", first.place);
+        }
+        assert!(first.difference.0 < -50_000_000, "{}", first.difference);
+        assert!(analysis.causes().leading().len() <= 7);
+    });
+}

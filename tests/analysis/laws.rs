@@ -1,0 +1,132 @@
+//! What must hold for every pair of traces, on the traces of this repository and, where
+//! `TRACETREE_TRACES` is set, on real ones.
+
+use crate::support::{laws, traces};
+use tracetree::analysis::Analysis;
+use tracetree::diff::{MergedNode, TraceDiff};
+use tracetree::report::ReportOptions;
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
+
+fn check(paths: PerSide<&std::path::Path>) {
+    let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
+    let trees = traces.map(CallTree::build);
+    for side in Side::BOTH {
+        identity(&trees[side]);
+    }
+    let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
+    let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline);
+    laws::mirror(&diff, &mirrored);
+    laws::once_in_the_map(&diff);
+    laws::pairs_hang_below_pairs(&diff);
+    merged_tree_holds_every_call_once(&diff);
+    conservation(&diff, &mirrored);
+}
+
+/// A trace against itself has no difference.
+fn identity(tree: &CallTree) {
+    let diff = TraceDiff::new(tree.clone(), tree.clone());
+    let source = tree.trace().source();
+    assert_eq!(diff.differences(), vec![], "{source} differs from itself");
+    for call in tree.calls() {
+        assert_eq!(diff.partner(Side::Baseline, call), Some(call), "{source}: {}", tree.name(call));
+    }
+    let analysis = Analysis::new(diff);
+    assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
+    laws::no_cause(&analysis);
+}
+
+fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
+    let merged = diff.merged();
+    let mut calls = PerSide::new(0, 0);
+    for (id, node) in merged.nodes() {
+        for side in Side::BOTH {
+            if let Some(call) = node.call(side) {
+                calls[side] += 1;
+                assert_eq!(merged.of(side, call), id);
+            }
+        }
+        if let MergedNode::Both(a, b) = node {
+            assert_eq!(diff.partner(Side::Baseline, a), Some(b));
+        }
+    }
+    assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));
+}
+
+/// All time is in the rows, to the nanosecond, whichever side comes first.
+fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
+    let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
+    assert!(analysis.account().is_exact() && turned.account().is_exact());
+    laws::wall_and_causes(&analysis, &turned);
+    assert_eq!(analysis.account().difference(), -turned.account().difference());
+    for side in Side::BOTH {
+        assert_eq!(
+            analysis.account().totals[side].time,
+            turned.account().totals[side.other()].time
+        );
+        let in_rows: u64 = analysis.rows().iter().map(|row| row.events[side].len() as u64).sum();
+        assert_eq!(in_rows, analysis.account().totals[side].events);
+    }
+    let figures = |analysis: &Analysis, turn: bool| {
+        let mut rows: Vec<_> = analysis
+            .rows()
+            .iter()
+            .map(|row| {
+                let row = (row.kind, row.time, row.calls);
+                if turn { (row.0, row.1.swap(), row.2.swap()) } else { row }
+            })
+            .collect();
+        rows.sort_by_key(|row| {
+            (row.0, row.1.baseline, row.1.candidate, row.2.baseline, row.2.candidate)
+        });
+        rows
+    };
+    assert_eq!(figures(&analysis, false), figures(&turned, true));
+}
+
+fn report_bytes(paths: PerSide<&std::path::Path>, threads: usize) -> Vec<(String, Vec<u8>)> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("report");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    pool.install(|| {
+        let options = ComparisonOptions::default();
+        let comparison = Comparison::open(paths.baseline, paths.candidate, &options);
+        let report = comparison.expect("two traces").report(ReportOptions::default());
+        report.write(&target).expect("a writable folder");
+    });
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
+        .expect("a report folder")
+        .map(|entry| {
+            let entry = entry.expect("a folder entry");
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                std::fs::read(entry.path()).expect("a file"),
+            )
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_laws_hold_on_the_example_traces() {
+    for pair in traces::example_pairs() {
+        check(pair.as_ref().map(|path| path.as_path()));
+    }
+}
+
+#[test]
+fn the_laws_hold_on_real_traces() {
+    for pair in traces::real_pairs() {
+        check(pair.as_ref().map(|path| path.as_path()));
+    }
+}
+
+#[test]
+fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
+    for pair in traces::example_pairs() {
+        let paths = pair.as_ref().map(|path| path.as_path());
+        assert!(report_bytes(paths, 1) == report_bytes(paths, 4), "{}", paths.baseline.display());
+    }
+}

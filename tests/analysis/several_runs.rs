@@ -1,0 +1,260 @@
+//! Several runs a side: tables have their figures, and what varies among the runs of a side is no
+//! difference between the sides.
+
+use crate::support::compared;
+use crate::support::trace_builder::{Op, TraceBuilder};
+use tracetree::analysis::Analysis;
+use tracetree::report::{answer_remarks, summarise, write_csv};
+use tracetree::tables::TableKind;
+use tracetree::{Comparison, ComparisonOptions, PerSide, Side, Trace};
+
+/// Two steps of a matrix product of so many µs, with further ops of 5 µs below one op.
+fn run(gemm: f64, others: &[&str]) -> Trace {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for number in 1..=2 {
+            t.step(number, |t| {
+                t.op(Op::new("aten::linear"), |t| {
+                    t.op(Op::new("aten::mm"), |t| t.kernel("gemm", gemm));
+                    for name in others {
+                        t.op(Op::new(name), |t| t.kernel("elementwise", 5.0));
+                    }
+                });
+            });
+        }
+    });
+    compared::trace("run", &trace.json())
+}
+
+fn compare(baseline: Vec<Trace>, candidate: Vec<Trace>) -> Comparison {
+    let runs = PerSide::new(baseline, candidate);
+    Comparison::of_runs(runs, &ComparisonOptions::default()).expect("a comparison")
+}
+
+/// The cells of a column of a table.
+fn column(analysis: &std::sync::Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> {
+    let mut text = Vec::new();
+    write_csv(&kind.of(analysis), &mut text).expect("a table");
+    let mut reader = csv::Reader::from_reader(text.as_slice());
+    let at = reader.headers().expect("a head").iter().position(|head| head == name);
+    let Some(at) = at else { panic!("{} has no column {name}", kind.name()) };
+    reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
+}
+
+#[test]
+fn every_table_of_accounted_events_has_runs_median_and_spread() {
+    let times = PerSide::new([100.0, 130.0, 104.0], [200.0, 190.0, 230.0]);
+    let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    for kind in [
+        TableKind::Rows,
+        TableKind::Names,
+        TableKind::UniqueArgs,
+        TableKind::Kernels,
+        TableKind::SameKernels,
+        TableKind::Categories,
+        TableKind::Phases,
+        TableKind::Steps,
+        TableKind::Causes,
+    ] {
+        let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
+        // A row of `diff_stats` is the op of one step: half of the time of its step is its own.
+        let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
+        for (name, expected) in [
+            ("runs_trace1", 3.0),
+            ("run_median_us_trace1", 104.0 * share),
+            ("run_spread_us_trace1", 30.0 * share),
+            ("runs_trace2", 3.0),
+            ("run_median_us_trace2", 200.0 * share),
+            ("run_spread_us_trace2", 40.0 * share),
+        ] {
+            assert_eq!(cells(name).parse(), Ok(expected), "{} {name}", kind.name());
+        }
+    }
+    assert_eq!(column(comparison.analysis(), TableKind::Verdicts, "spread_us_trace1"), ["30.000"]);
+}
+
+#[test]
+fn steps_and_causes_have_the_time_of_each_run_in_the_order_in_which_they_were_named() {
+    let times = PerSide::new(vec![100.0, 130.0, 104.0], vec![200.0, 190.0]);
+    let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    let analysis = comparison.analysis();
+    for kind in [TableKind::Steps, TableKind::Causes] {
+        let told = |name: &str| column(analysis, kind, name).remove(0);
+        assert_eq!(told("run_times_us_trace1"), "100.000; 130.000; 104.000", "{}", kind.name());
+        assert_eq!(told("run_times_us_trace2"), "200.000; 190.000", "{}", kind.name());
+        assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
+    }
+    // A step begins before its first kernel: its wall is longer than its work by as much in each run.
+    let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
+    let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
+    assert_eq!(walls.len(), 3);
+    assert!(walls.iter().zip([100.0, 130.0, 104.0]).all(|(wall, time)| *wall >= time), "{walls:?}");
+}
+
+#[test]
+fn work_outside_of_steps_has_no_times_of_runs() {
+    let traces = |time: f64| vec![run(time, &[]), run(time + 1.0, &[])];
+    let comparison = compare(traces(100.0), traces(200.0));
+    let steps = column(comparison.analysis(), TableKind::Steps, "step");
+    let times = column(comparison.analysis(), TableKind::Steps, "run_times_us_trace1");
+    for (step, times) in steps.iter().zip(times) {
+        assert_eq!(!times.is_empty(), step.parse::<u32>().is_ok(), "{step}: {times}");
+    }
+}
+
+/// One step in which a loader takes so long before the kernel is launched.
+fn loading(micros: f64) -> Trace {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        t.step(1, |t| {
+            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+            t.frame("data.py(9): __next__", |t| t.idle(micros));
+            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+        });
+    });
+    compared::trace("run", &trace.json())
+}
+
+#[test]
+fn idle_time_has_the_time_of_each_run() {
+    let times = PerSide::new([300.0, 330.0, 304.0], [100.0, 90.0, 120.0]);
+    let traces = times.map(|times| times.into_iter().map(loading).collect());
+    let comparison = compare(traces.baseline, traces.candidate);
+    let analysis = comparison.analysis();
+    let cell = |kind: TableKind, key: &str, value: &str, name: &str| {
+        let rows = column(analysis, kind, key).into_iter().zip(column(analysis, kind, name));
+        rows.filter(|(found, _)| found == value).map(|(_, cell)| cell).next().expect("a row")
+    };
+    for (kind, key, value) in [
+        (TableKind::Causes, "place", "data.py: __next__"),
+        (TableKind::Idle, "owner", "data.py(9): __next__"),
+    ] {
+        assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
+        // Some of the loader's time is none of the gap: the kernel before it still runs.
+        let time = if kind == TableKind::Causes { "time" } else { "idle" };
+        for (side, later, spread) in [("trace1", 4.0, 30.0), ("trace2", 0.0, 30.0)] {
+            let told = |name: &str| -> f64 {
+                let cell = cell(kind, key, value, &format!("{name}_{side}"));
+                cell.parse().expect("a time")
+            };
+            let first = told(time);
+            assert_eq!(told("run_median_us"), first + later, "{value} {side}");
+            assert_eq!(told("run_spread_us"), spread, "{value} {side}");
+        }
+    }
+    let each = cell(TableKind::Causes, "place", "data.py: __next__", "run_times_us_trace1");
+    let each: Vec<f64> = each.split("; ").map(|time| time.parse().expect("a time")).collect();
+    assert_eq!(
+        each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(),
+        [0.0, 30.0, 4.0]
+    );
+}
+
+#[test]
+fn the_same_run_again_takes_as_long_everywhere() {
+    for (baseline, candidate) in [
+        ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
+        ("h100/resnet_eager.pt.trace.json.gz", "h100/resnet_tf32_off.pt.trace.json.gz"),
+    ] {
+        let open = |name: &str| {
+            let path = format!("{}/examples/traces/{name}", env!("CARGO_MANIFEST_DIR"));
+            Trace::open(path).expect("a trace")
+        };
+        let twice = |name: &str| vec![open(name), open(name)];
+        let comparison = compare(twice(baseline), twice(candidate));
+        for kind in [TableKind::Idle, TableKind::Causes, TableKind::Efficiency] {
+            for side in ["trace1", "trace2"] {
+                let told =
+                    |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));
+                let (runs, spreads) = (told("runs"), told("run_spread_us"));
+                assert!(runs.iter().any(|runs| runs == "2"), "{} of {baseline}", kind.name());
+                for spread in spreads.iter().filter(|spread| !spread.is_empty()) {
+                    assert_eq!(spread.parse(), Ok(0.0), "{} of {baseline}", kind.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn with_one_run_a_side_there_are_no_such_columns_and_the_noise_is_said_to_be_unknown() {
+    let comparison = compare(vec![run(100.0, &[])], vec![run(200.0, &[])]);
+    for kind in TableKind::ALL {
+        let table = kind.of(comparison.analysis());
+        let has_runs = table.columns().iter().any(|column| column.name.starts_with("run_median"));
+        assert!(!has_runs, "{}", kind.name());
+    }
+    let told = answer_remarks(comparison.analysis());
+    assert_eq!(told, ["one run each: noise between runs unknown"]);
+    let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
+    let told = answer_remarks(several.analysis());
+    assert!(told.contains(&"one run of a side: noise between runs unknown".to_owned()), "{told:?}");
+}
+
+#[test]
+fn the_remark_tells_the_middle_of_the_runs_and_how_far_they_lie_apart() {
+    let baseline = [100.0, 130.0, 104.0].map(|time| run(time, &[])).to_vec();
+    let comparison = compare(baseline, vec![run(100.0, &[])]);
+    let summary = summarise(comparison.analysis());
+    let runs = summary.trace1.runs.expect("several runs");
+    assert_eq!((runs.count, runs.step_time_median_us, runs.step_time_spread_us), (3, 104.0, 30.0));
+    assert!(runs.step_wall_spread_us.is_some_and(|spread| spread > 0.0), "{runs:?}");
+    assert!(summary.trace2.runs.is_none());
+    let remarks = answer_remarks(comparison.analysis());
+    let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
+    assert!(
+        told("3 runs of trace1") && told("GPU time 104.00 us, 30.00 us (28.8 %) apart"),
+        "{remarks:?}"
+    );
+}
+
+/// Points of difference that stay, and that vary.
+fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
+    let traces = |runs: &[&[&str]]| runs.iter().map(|others| run(100.0, others)).collect();
+    let summary = summarise(compare(traces(baseline), traces(candidate)).analysis());
+    [summary.points_of_difference, summary.varying_points]
+}
+
+#[test]
+fn what_varies_among_the_runs_of_a_side_is_no_difference_between_the_sides() {
+    const NONE: &[&str] = &[];
+    const RELU: &[&str] = &["aten::relu"];
+    const BOTH: &[&str] = &["aten::relu", "aten::add"];
+    // Two steps, so each op makes two points.
+    assert_eq!(points(&[RELU], &[NONE]), [2, 0]);
+    assert_eq!(
+        points(&[RELU, RELU], &[NONE, NONE]),
+        [2, 0],
+        "in all runs of a side, in none of the other"
+    );
+    assert_eq!(points(&[RELU, NONE], &[NONE]), [0, 2], "not in all runs of its own side");
+    assert_eq!(points(&[RELU], &[NONE, RELU]), [0, 2], "in some run of the other side");
+    assert_eq!(points(&[NONE], &[RELU, NONE]), [0, 2], "the sides exchanged");
+    assert_eq!(points(&[BOTH, BOTH], &[NONE, RELU]), [2, 2], "one of two");
+}
+
+#[test]
+fn a_whole_group_of_calls_varies_with_the_call_that_it_lies_in() {
+    let run = |has_group: bool, has_more: bool| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            t.op(Op::new("aten::linear"), |t| {
+                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 100.0));
+                if has_group {
+                    t.op(Op::new("aten::norm"), |t| {
+                        t.op(Op::new("aten::mul"), |t| t.kernel("elementwise", 5.0));
+                        if has_more {
+                            t.op(Op::new("aten::add"), |t| t.kernel("elementwise", 5.0));
+                        }
+                    });
+                }
+            });
+        });
+        compared::trace("run", &trace.json())
+    };
+    let comparison =
+        compare(vec![run(true, true), run(false, false)], vec![run(true, false), run(true, false)]);
+    let (settled, varying) = comparison.analysis().settled_differences();
+    assert_eq!((settled.len(), varying), (0, 1));
+    assert_eq!(comparison.diff().differences().len(), 1);
+    assert!(comparison.tree(Side::Baseline).len() > comparison.tree(Side::Candidate).len());
+}

@@ -1,0 +1,334 @@
+//! Verdicts: what the repeats support, and what they do not.
+
+use crate::support::compared::{compare_files, compare_texts};
+use crate::support::splitmix::SplitMix;
+use crate::support::trace_builder::{Op, TraceBuilder};
+use crate::support::traces;
+use tracetree::analysis::{Analysis, Repeats, Thresholds, Verdict, Verdicts, Work};
+use tracetree::trace::Nanos;
+use tracetree::{PerSide, Side};
+
+/// A trace with as many steps as there are times; `aten::mm` takes that time, `aten::add` 50 µs.
+fn steps(times: &[f64]) -> String {
+    with_kernel(times, "gemm")
+}
+
+fn with_kernel(times: &[f64], kernel: &str) -> String {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        for (number, &micros) in times.iter().enumerate() {
+            t.step(number as u32, |t| {
+                t.op("aten::mm", |t| t.kernel(kernel, micros));
+                t.op("aten::add", |t| t.kernel("add_kernel", 50.0));
+            });
+        }
+    });
+    builder.json()
+}
+
+/// As many times around `middle`, up to 4 % away.
+fn noisy(seed: u64, middle: f64, count: usize) -> Vec<f64> {
+    let mut random = SplitMix::new(seed);
+    (0..count).map(|_| middle * (0.96 + 0.08 * random.below(1000) as f64 / 1000.0)).collect()
+}
+
+fn verdicts(one: String, two: String) -> Verdicts {
+    compare_texts(&PerSide::new(one, two), |analysis| analysis.verdicts(&Thresholds::default()))
+}
+
+fn of<'a>(verdicts: &'a Verdicts, name: &str) -> &'a tracetree::analysis::Site {
+    verdicts.sites.iter().find(|site| site.name == name).expect("a site of this name")
+}
+
+#[test]
+fn a_change_beyond_the_noise_is_told() {
+    let found = verdicts(steps(&noisy(1, 100.0, 10)), steps(&noisy(2, 115.0, 10)));
+    assert_eq!(found.repeats, Repeats::Steps);
+    let site = of(&found, "aten::mm");
+    assert_eq!(site.judgement.verdict, Verdict::Slower);
+    assert_eq!(site.work, Work::Same);
+    assert!(site.judgement.q.expect("a test") < 0.01);
+    let shift = site.judgement.shift_us.expect("repeats");
+    assert!((11.0..19.0).contains(&shift), "{shift}");
+    assert_eq!(found.changes().count(), 1);
+    assert_eq!(found.total.verdict, Verdict::Slower);
+}
+
+#[test]
+fn noise_is_no_change() {
+    let mut wild = noisy(3, 100.0, 6);
+    wild[2] = 400.0;
+    let found = verdicts(steps(&noisy(4, 100.0, 6)), steps(&wild));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::WithinNoise);
+    assert_eq!(of(&found, "aten::add").judgement.verdict, Verdict::Similar);
+    assert_eq!(found.changes().count(), 0);
+}
+
+#[test]
+fn ten_times_the_time_is_told_after_two_steps_a_side() {
+    let found = verdicts(steps(&[100.0, 101.0]), steps(&[1_000.0, 1_010.0]));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::Slower);
+    assert_eq!(of(&found, "aten::add").judgement.verdict, Verdict::Similar);
+}
+
+#[test]
+fn a_place_borrows_from_the_others_what_spread_is_usual() {
+    // Three steps that agree by chance are no proof where all other places spread by 10 %.
+    let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                for (number, &micros) in mm.iter().enumerate() {
+                    t.step(number as u32, |t| {
+                        t.op("aten::mm", |t| t.kernel("gemm", micros));
+                        for (place, times) in noisy_places().into_iter().enumerate() {
+                            let name = format!("aten::op_{place}");
+                            t.op(name.as_str(), |t| t.kernel("noisy", times[number]));
+                        }
+                    });
+                }
+            })
+            .json()
+    });
+    let [one, two] = texts;
+    let judgement = of(&verdicts(one, two), "aten::mm").judgement;
+    assert_eq!(judgement.verdict, Verdict::WithinNoise);
+    assert_eq!(judgement.words(), "slower, not proven (3 steps)");
+}
+
+/// The times of sixty places in three steps: each spreads by some 10 %.
+fn noisy_places() -> Vec<[f64; 3]> {
+    let mut random = SplitMix::new(11);
+    let mut time = || 90.0 + 20.0 * random.below(1000) as f64 / 1000.0;
+    (0..60).map(|_| [time(), time(), time()]).collect()
+}
+
+#[test]
+fn other_kernels_are_other_work_and_are_tested_like_any() {
+    let times = [100.0, 101.0, 102.0];
+    let found = verdicts(steps(&times), with_kernel(&[200.0, 201.0, 202.0], "other_gemm"));
+    let site = of(&found, "aten::mm");
+    assert_eq!((site.work, site.judgement.verdict), (Work::Changed, Verdict::Slower));
+    let found = verdicts(steps(&times), with_kernel(&[300.0, 40.0, 202.0], "other_gemm"));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::WithinNoise);
+    assert_eq!(found.other_work().count(), 1);
+}
+
+/// A trace of three steps, the one op only in some of them.
+fn now_and_then(in_steps: [bool; 3]) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for (number, has_op) in in_steps.into_iter().enumerate() {
+                t.step(number as u32, |t| {
+                    t.op("aten::add", |t| t.kernel("add_kernel", 50.0));
+                    if has_op {
+                        t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                    }
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn new_work_needs_no_test_where_every_step_has_it() {
+    let found = verdicts(now_and_then([false; 3]), now_and_then([true; 3]));
+    let site = of(&found, "aten::mm");
+    assert_eq!((site.work, site.judgement.verdict), (Work::OneSided, Verdict::Slower));
+    assert_eq!(site.judgement.p, None);
+}
+
+#[test]
+fn new_work_that_only_some_steps_have_touches_the_steps_without_it() {
+    let found = verdicts(now_and_then([false; 3]), now_and_then([true, false, true]));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::WithinNoise);
+    let found = verdicts(now_and_then([true; 3]), now_and_then([true, false, true]));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::WithinNoise);
+}
+
+#[test]
+fn one_step_a_side_is_not_tested_whatever_the_difference() {
+    let found = verdicts(steps(&[100.0]), with_kernel(&[300.0], "other_gemm"));
+    assert_eq!(found.repeats, Repeats::None);
+    assert_eq!(found.total.verdict, Verdict::NotTested);
+    assert_eq!(found.total.words(), "not tested (one step each)");
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::NotTested);
+    assert_eq!(of(&found, "aten::add").judgement.verdict, Verdict::Similar);
+    assert_eq!((found.changes().count(), found.other_work().count()), (0, 1));
+}
+
+#[test]
+fn one_step_against_three_is_not_tested() {
+    let found = verdicts(steps(&[100.0]), steps(&[300.0, 301.0, 302.0]));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::NotTested);
+    assert_eq!(found.total.words(), "not tested (1 and 3 steps)");
+}
+
+#[test]
+fn calls_of_one_step_are_no_repeats() {
+    let build = |micros: f64| {
+        let builder = TraceBuilder::cuda().thread("main", |t| {
+            t.step(0, |t| {
+                for call in 0..9 {
+                    let op = Op::new("aten::mm").dims(&[&[4, 4]]);
+                    t.op(op, |t| t.kernel("gemm", micros + f64::from(call)));
+                }
+            });
+        });
+        builder.json()
+    };
+    let found = verdicts(build(100.0), build(150.0));
+    assert_eq!(of(&found, "aten::mm").judgement.verdict, Verdict::NotTested);
+}
+
+#[test]
+fn work_before_the_first_step_is_not_tested() {
+    let build = |micros: f64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                t.op("aten::sum", |t| t.kernel("reduce", micros));
+                for number in 0..3 {
+                    t.step(number, |t| t.op("aten::add", |t| t.kernel("add_kernel", 50.0)));
+                }
+            })
+            .json()
+    };
+    let found = verdicts(build(100.0), build(900.0));
+    assert_eq!(of(&found, "aten::sum").judgement.verdict, Verdict::NotTested);
+    assert_eq!(found.total.verdict, Verdict::Similar);
+}
+
+#[test]
+fn thresholds_are_the_users() {
+    let texts = PerSide::new(steps(&noisy(1, 100.0, 10)), steps(&noisy(2, 115.0, 10)));
+    compare_texts(&texts, |analysis| {
+        let judged = |thresholds: Thresholds| {
+            of(&analysis.verdicts(&thresholds), "aten::mm").judgement.verdict
+        };
+        let standard = Thresholds::default();
+        assert_eq!(judged(standard), Verdict::Slower);
+        assert_eq!(judged(Thresholds { relative: 0.2, ..standard }), Verdict::Similar);
+        let absolute = Some(Nanos(30_000));
+        assert_eq!(judged(Thresholds { absolute, ..standard }), Verdict::Similar);
+    });
+}
+
+/// The sites account all time, and exchanging the sides turns every verdict.
+fn check(paths: &PerSide<std::path::PathBuf>) {
+    let judged = |analysis: &Analysis| {
+        let found = analysis.verdicts(&Thresholds::default());
+        for side in Side::BOTH {
+            let sum: Nanos = found.sites.iter().map(|site| site.time[side]).sum();
+            assert_eq!(sum, analysis.account().totals[side].time);
+        }
+        found
+    };
+    let one = compare_files(paths.clone(), |analysis| judged(analysis));
+    let other = compare_files(paths.clone().swap(), |analysis| judged(analysis));
+    let turned = |verdict: Verdict| match verdict {
+        Verdict::Slower => Verdict::Faster,
+        Verdict::Faster => Verdict::Slower,
+        same @ (Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested) => same,
+    };
+    let shown = |found: &Verdicts, turn: &dyn Fn(Verdict) -> Verdict| {
+        let mut shown: Vec<(Verdict, Work, i64)> = found
+            .sites
+            .iter()
+            .map(|site| {
+                let difference = site.time.candidate - site.time.baseline;
+                (turn(site.judgement.verdict), site.work, difference.0.abs())
+            })
+            .collect();
+        shown.sort_unstable();
+        shown
+    };
+    assert_eq!(shown(&one, &|verdict| verdict), shown(&other, &turned), "{paths:?}");
+    assert_eq!(one.total.verdict, turned(other.total.verdict), "{paths:?}");
+    assert_eq!(one.total.p, other.total.p);
+}
+
+#[test]
+fn verdicts_add_up_and_mirror_on_the_examples() {
+    for pair in traces::example_pairs() {
+        check(&pair);
+    }
+}
+
+#[test]
+fn verdicts_add_up_and_mirror_on_real_traces() {
+    for pair in traces::real_pairs() {
+        check(&pair);
+    }
+}
+
+#[test]
+fn a_trace_against_itself_has_no_change() {
+    for pair in traces::example_pairs() {
+        let path = pair.baseline;
+        compare_files(PerSide::new(&path, &path), |analysis| {
+            let found = analysis.verdicts(&Thresholds::default());
+            assert!(found.sites.iter().all(|site| site.judgement.verdict == Verdict::Similar));
+            assert_eq!(found.total.verdict, Verdict::Similar);
+        });
+    }
+}
+
+/// The changes of a pair, by name and module.
+fn changes(paths: PerSide<std::path::PathBuf>) -> Vec<(String, String, Verdict)> {
+    compare_files(paths, |analysis| {
+        let found = analysis.verdicts(&Thresholds::default());
+        let shown = found
+            .changes()
+            .map(|site| (site.name.clone(), site.module.baseline.clone(), site.judgement.verdict));
+        shown.collect()
+    })
+}
+
+#[test]
+fn a_second_run_of_the_same_program_is_no_change() {
+    for pair in traces::example_pairs() {
+        if pair.candidate.to_string_lossy().contains("rerun") {
+            assert_eq!(changes(pair), []);
+        }
+    }
+    let names = ["cpu/tfm.pt.trace.json.gz", "cpu/tfm_rerun.pt.trace.json.gz"];
+    let [Some(one), Some(two)] = names.map(traces::real) else { return };
+    assert_eq!(changes(PerSide::new(one, two)), []);
+}
+
+#[test]
+fn a_larger_convolution_is_the_change_and_the_only_one() {
+    let names = ["cpu/cnn.pt.trace.json.gz", "cpu/cnn_conv5x5.pt.trace.json.gz"];
+    let [Some(one), Some(two)] = names.map(traces::real) else { return };
+    let pair = PerSide::new(one, two);
+    compare_files(pair.as_ref(), |analysis| assert_eq!(analysis.judged().changes().count(), 2));
+    let found = changes(pair);
+    let expected =
+        [("aten::mkldnn_convolution", "Conv2d_1"), ("aten::convolution_backward", "Conv2d_1")]
+            .map(|(name, module)| (name.to_owned(), module.to_owned(), Verdict::Slower));
+    assert_eq!(found, expected);
+}
+
+/// A trace of this many equal steps.
+fn equal_steps(count: u32) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for number in 0..count {
+                t.step(number, |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                    t.op("aten::relu", |t| t.kernel("relu", 50.0));
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn another_number_of_steps_is_no_change_of_the_work() {
+    for counts in [(1, 2), (2, 3), (4, 2)] {
+        compare_texts(&PerSide::new(equal_steps(counts.0), equal_steps(counts.1)), |analysis| {
+            assert_eq!(analysis.judged().changes().count(), 0, "{counts:?}");
+            assert_eq!(analysis.judged().total.verdict, Verdict::Similar, "{counts:?}");
+            let sentence = tracetree::report::verdict(analysis);
+            assert!(sentence.contains("per step 150.000 us → 150.000 us (1.00x)"), "{sentence}");
+        });
+    }
+}

@@ -1,0 +1,343 @@
+//! The account of wall time: what belongs to whom, at odd traces and at real ones.
+
+use crate::support::compared::{compare_files, compare_texts};
+use crate::support::recount::{Recount, recount};
+use crate::support::traces;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
+use tracetree::{PerSide, Side};
+
+/// A trace made of events, times in µs.
+#[derive(Default)]
+struct Events(Vec<Value>);
+
+impl Events {
+    fn host(mut self, category: &str, name: &str, tid: i64, span: (f64, f64)) -> Self {
+        self.0.push(json!({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid,
+            "ts": span.0, "dur": span.1 - span.0, "args": {}}));
+        self
+    }
+
+    fn op(self, name: &str, span: (f64, f64)) -> Self {
+        self.host("cpu_op", name, 1, span)
+    }
+
+    fn step(self, number: u32, span: (f64, f64)) -> Self {
+        self.host("user_annotation", &format!("ProfilerStep#{number}"), 1, span)
+    }
+
+    fn launch(mut self, id: i64, span: (f64, f64)) -> Self {
+        self = self.host("cuda_runtime", "cudaLaunchKernel", 1, span);
+        self.0.last_mut().expect("an event")["args"]["correlation"] = json!(id);
+        self
+    }
+
+    fn kernel(self, id: i64, span: (f64, f64)) -> Self {
+        self.kernel_on(id, (0, 7), span)
+    }
+
+    /// On a device and a stream.
+    fn kernel_on(mut self, id: i64, place: (i64, i64), span: (f64, f64)) -> Self {
+        self.0.push(json!({"ph": "X", "cat": "kernel", "name": format!("kernel_{id}"),
+            "pid": place.0, "tid": place.1, "ts": span.0, "dur": span.1 - span.0,
+            "args": {"correlation": id, "device": place.0, "stream": place.1}}));
+        self
+    }
+
+    fn json(self) -> String {
+        json!({ "traceEvents": self.0 }).to_string()
+    }
+}
+
+/// Idle time of the baseline by kind and owner, in ns.
+fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
+    let mut sums = BTreeMap::new();
+    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+        let time = row.time.baseline.0;
+        if time != 0 {
+            *sums.entry((row.kind.label(), analysis.idle_owner_name(row))).or_default() += time;
+        }
+    }
+    sums
+}
+
+fn owners(expected: &[(&'static str, &str, i64)]) -> BTreeMap<(&'static str, String), i64> {
+    expected.iter().map(|&(kind, name, time)| ((kind, name.to_owned()), time)).collect()
+}
+
+/// The account of a trace against itself.
+fn alone(events: Events, look: impl FnOnce(&Analysis)) {
+    let text = events.json();
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        assert!(analysis.wall().is_exact());
+        assert_eq!(analysis.wall().totals(Side::Baseline), analysis.wall().totals(Side::Candidate));
+        look(analysis);
+    });
+}
+
+#[test]
+fn a_gap_belongs_to_the_calls_before_the_launch_and_then_to_its_latency() {
+    let events = Events::default()
+        .step(0, (0.0, 100.0))
+        .op("load", (10.0, 40.0))
+        .op("decode", (15.0, 25.0))
+        .op("aten::mm", (50.0, 70.0))
+        .launch(1, (60.0, 65.0))
+        .kernel(1, (68.0, 90.0));
+    alone(events, |analysis| {
+        let expected = owners(&[
+            ("host", "(between calls)", 20_000),
+            ("host", "load", 20_000),
+            ("host", "decode", 10_000),
+            ("host", "aten::mm", 10_000),
+            ("latency", "cudaLaunchKernel", 8_000),
+            ("tail", "(between calls)", 10_000),
+        ]);
+        assert_eq!(idle(analysis), expected);
+        let totals = analysis.wall().totals(Side::Baseline);
+        assert_eq!((totals.wall.0, totals.busy.0, totals.steps), (100_000, 22_000, 1));
+    });
+}
+
+#[test]
+fn waiting_for_a_device_that_has_nothing_to_do_is_sync() {
+    let events = Events::default()
+        .step(0, (0.0, 50.0))
+        .launch(1, (0.0, 5.0))
+        .kernel(1, (5.0, 20.0))
+        .host("cuda_runtime", "cudaStreamSynchronize", 1, (6.0, 26.0))
+        .launch(2, (30.0, 35.0))
+        .kernel(2, (40.0, 50.0));
+    alone(events, |analysis| {
+        let found = idle(analysis);
+        assert_eq!(found[&("sync", "cudaStreamSynchronize".to_owned())], 6_000);
+        let sync = analysis.wall().idle().iter().find(|row| row.kind == IdleKind::Sync);
+        let waited = sync.and_then(|row| row.waited_for.baseline).expect("something waited for");
+        assert_eq!(analysis.tree(Side::Baseline).name(waited), "kernel_1");
+    });
+}
+
+#[test]
+fn a_device_that_waits_although_work_is_queued_is_told_apart() {
+    let events = Events::default()
+        .step(0, (0.0, 60.0))
+        .launch(1, (0.0, 1.0))
+        .launch(2, (1.0, 2.0))
+        .kernel(1, (3.0, 20.0))
+        .kernel(2, (25.0, 60.0));
+    alone(events, |analysis| {
+        let queue = analysis.wall().idle_of_kind(Side::Baseline, IdleKind::Queue);
+        assert_eq!(queue.0, 5_000);
+    });
+}
+
+#[test]
+fn a_kernel_that_starts_before_its_launch_leaves_nothing_to_the_latency() {
+    let events =
+        Events::default().step(0, (0.0, 50.0)).launch(1, (30.0, 35.0)).kernel(1, (20.0, 50.0));
+    alone(events, |analysis| {
+        assert_eq!(idle(analysis), owners(&[("host", "(between calls)", 20_000)]));
+        let note = analysis.wall().notes().get("GPU_BEFORE_LAUNCH").expect("a note");
+        assert_eq!(note.count, 2, "one on each side");
+    });
+}
+
+#[test]
+fn a_moment_in_which_two_streams_or_devices_run_counts_once() {
+    let events = Events::default()
+        .step(0, (0.0, 50.0))
+        .launch(1, (0.0, 1.0))
+        .launch(2, (1.0, 2.0))
+        .launch(3, (2.0, 3.0))
+        .kernel_on(1, (0, 7), (10.0, 30.0))
+        .kernel_on(2, (0, 8), (20.0, 40.0))
+        .kernel_on(3, (1, 7), (35.0, 50.0));
+    alone(events, |analysis| {
+        let totals = analysis.wall().totals(Side::Baseline);
+        assert_eq!((totals.busy.0, totals.idle.0), (40_000, 10_000));
+        let busy: Vec<i64> = analysis.wall().busy().iter().map(|time| time.baseline.0).collect();
+        assert_eq!(busy, [20_000, 10_000, 10_000]);
+    });
+}
+
+#[test]
+fn work_that_runs_behind_the_last_step_belongs_to_it() {
+    let events =
+        Events::default().step(0, (0.0, 20.0)).launch(1, (5.0, 6.0)).kernel(1, (10.0, 70.0));
+    alone(events, |analysis| {
+        assert_eq!(analysis.wall().totals(Side::Baseline).wall.0, 70_000);
+    });
+}
+
+#[test]
+fn what_was_launched_before_the_window_is_told_apart() {
+    // kernel_9 has no launch in the trace, kernel_1 one before the step; kernel_8 has none either,
+    // but runs behind kernel_2 on its stream.
+    let events = Events::default()
+        .launch(1, (-20.0, -10.0))
+        .step(0, (0.0, 100.0))
+        .launch(2, (5.0, 6.0))
+        .kernel(9, (0.0, 10.0))
+        .kernel(1, (12.0, 30.0))
+        .kernel(2, (30.0, 60.0))
+        .kernel(8, (70.0, 100.0));
+    alone(events, |analysis| {
+        let totals = analysis.wall().totals(Side::Baseline);
+        assert_eq!((totals.wall.0, totals.before.0), (100_000, 30_000));
+        assert_eq!((totals.busy.0, totals.idle.0), (60_000, 10_000));
+        assert_eq!(idle(analysis), owners(&[("unknown", "(launch not in trace)", 10_000)]));
+    });
+}
+
+#[test]
+fn a_trace_without_host_calls_has_busy_and_unknown_time() {
+    let events = Events::default().kernel(1, (0.0, 10.0)).kernel(2, (15.0, 20.0));
+    alone(events, |analysis| {
+        assert_eq!(analysis.wall().basis(), WallBasis::Events);
+        let totals = analysis.wall().totals(Side::Baseline);
+        assert_eq!((totals.wall.0, totals.busy.0, totals.before.0), (20_000, 15_000, 0));
+        assert_eq!(idle(analysis), owners(&[("unknown", "(launch not in trace)", 5_000)]));
+    });
+}
+
+#[test]
+fn a_trace_without_gpu_events_accounts_the_host() {
+    let events = Events::default()
+        .step(0, (0.0, 100.0))
+        .host("python_function", "train.py(1): step", 1, (0.0, 80.0))
+        .op("aten::linear", (10.0, 50.0))
+        .op("aten::addmm", (20.0, 40.0))
+        .host("cpu_op", "backward", 2, (45.0, 70.0));
+    alone(events, |analysis| {
+        let totals = analysis.wall().totals(Side::Baseline);
+        assert_eq!((totals.wall.0, totals.busy.0, totals.idle.0), (100_000, 60_000, 40_000));
+        let expected =
+            owners(&[("host", "train.py(1): step", 10_000), ("tail", "(between calls)", 30_000)]);
+        assert_eq!(idle(analysis), expected);
+    });
+}
+
+#[test]
+fn sides_with_other_step_counts_are_compared_by_the_step() {
+    let steps = |count: u32| {
+        let mut events = Events::default();
+        for step in 0..count {
+            let at = f64::from(step) * 100.0;
+            let id = i64::from(step) + 1;
+            events = events
+                .step(step, (at, at + 100.0))
+                .launch(id, (at + 10.0, at + 20.0))
+                .kernel(id, (at + 30.0, at + 60.0));
+        }
+        events.json()
+    };
+    compare_texts(&PerSide::new(steps(2), steps(3)), |analysis| {
+        let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+        assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 3));
+        for side in Side::BOTH {
+            assert!((totals[side].step_ms() - 0.1).abs() < 1e-9);
+        }
+    });
+}
+
+#[test]
+fn sides_of_which_one_has_no_steps_are_compared_as_a_whole() {
+    let events = |first: Events| first.launch(1, (0.0, 5.0)).kernel(1, (10.0, 30.0)).json();
+    let texts =
+        PerSide::new(events(Events::default().step(0, (0.0, 50.0))), events(Events::default()));
+    compare_texts(&texts, |analysis| {
+        assert_eq!(analysis.wall().basis(), WallBasis::Events);
+        for side in Side::BOTH {
+            assert_eq!(analysis.wall().totals(side).wall.0, 20_000);
+        }
+    });
+}
+
+/// What the library says, in the words of the recount.
+fn counted(analysis: &Analysis, side: Side) -> Recount {
+    let totals = analysis.wall().totals(side);
+    let mut sums = Recount {
+        steps: totals.steps as i64,
+        wall: totals.wall.0,
+        busy: totals.busy.0,
+        ..Recount::default()
+    };
+    for row in analysis.wall().idle() {
+        let time = row.time[side].0;
+        let kind = match row.kind {
+            IdleKind::Host | IdleKind::Sync => "host",
+            IdleKind::Latency => "latency",
+            IdleKind::Queue => "queue",
+            IdleKind::Tail => "tail",
+            IdleKind::Unknown => "unknown",
+        };
+        if time == 0 {
+            continue;
+        }
+        *sums.idle.entry(kind).or_default() += time;
+        if kind == "host" {
+            let node = row.owner.map(|owner| analysis.diff().merged().node(owner));
+            let call = node.and_then(|node| node.call(side)).expect("a call of this side");
+            let tree = analysis.tree(side);
+            let name = tree.event(call).map_or("(between calls)", |_| tree.name(call));
+            *sums.host.entry(name.to_owned()).or_default() += time;
+        }
+    }
+    sums.idle.entry("tail").or_default();
+    sums
+}
+
+/// Checks a real pair against the recount of its raw JSON, and hands both on.
+fn recounted(baseline: &str, candidate: &str, look: impl FnOnce(PerSide<Recount>)) {
+    let (Some(a), Some(b)) = (traces::real(baseline), traces::real(candidate)) else { return };
+    let paths = PerSide::new(a, b);
+    let expected = paths.as_ref().map(|path| recount(path));
+    compare_files(paths, |analysis| {
+        for side in Side::BOTH {
+            assert_eq!(counted(analysis, side), expected[side]);
+        }
+    });
+    look(expected);
+}
+
+fn per_step_ms(sums: &Recount, nanos: i64) -> f64 {
+    nanos as f64 / sums.steps as f64 / 1e6
+}
+
+fn near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 0.051, "{value} is not {expected}");
+}
+
+#[test]
+fn data_loading_in_four_workers_takes_a_fifth_off_the_step() {
+    let (one, four) =
+        ("old/resnet50_2021.num_workers_0.json.gz", "old/resnet50_2021.num_workers_4.json.gz");
+    recounted(one, four, |sums| {
+        let ms = |side: Side, nanos: i64| per_step_ms(&sums[side], nanos);
+        let (a, b) = (Side::Baseline, Side::Candidate);
+        near(ms(a, sums[a].wall), 177.6);
+        near(ms(b, sums[b].wall), 141.1);
+        near(ms(a, sums[a].idle["host"]), 72.0);
+        near(ms(b, sums[b].idle["host"]), 26.3);
+        near(ms(a, sums[a].idle["latency"]), 3.3);
+        near(ms(b, sums[b].idle["latency"]), 10.4);
+        let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+        near(ms(a, sums[a].host[loader]), 37.8);
+        assert_eq!(sums[b].host.get(loader), None);
+        let share = |side: Side| 1.0 - sums[side].busy as f64 / sums[side].wall as f64;
+        assert!((share(a) - 0.43).abs() < 0.005 && (share(b) - 0.27).abs() < 0.005);
+    });
+}
+
+#[test]
+fn one_model_on_two_platforms_has_the_wall_of_its_raw_events() {
+    for (model, change) in [("vit", 5.9), ("bert", 10.5), ("timesformer", -2.1)] {
+        let file = |device: &str| format!("mi300_h100/{model}.{device}.json.gz");
+        recounted(&file("mi300"), &file("h100"), |sums| {
+            let change_found =
+                100.0 * (sums.candidate.wall as f64 / sums.baseline.wall as f64 - 1.0);
+            near(change_found, change);
+        });
+    }
+}

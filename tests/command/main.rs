@@ -1,0 +1,13 @@
+//! The command as a user runs it: streams, files, exit codes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod documents;
+mod errors;
+mod explain;
+mod fail_on;
+mod interrupted;
+mod options;
+mod terminal;

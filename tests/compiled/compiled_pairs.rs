@@ -1,0 +1,175 @@
+//! Recorded pairs of eager and compiled training: each region faces exactly the calls that
+//! it replaced, counted from the JSON of the eager trace.
+
+use crate::support::compared::compare_files;
+use crate::support::files::unpacked;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use tracetree::diff::Region;
+use tracetree::{Analysis, PerSide, Side};
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/traces/{name}.pt.trace.json.gz"))
+}
+
+/// The events of a trace.
+fn events(path: &Path) -> Vec<Value> {
+    let bytes = unpacked(path).expect("a trace");
+    let mut document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
+    document["traceEvents"].as_array_mut().map(std::mem::take).expect("events")
+}
+
+fn span(event: &Value) -> (f64, f64) {
+    let start = event["ts"].as_f64().unwrap_or(0.0);
+    (start, start + event["dur"].as_f64().unwrap_or(0.0))
+}
+
+/// Sequence numbers of the forward ops that ran inside of an event.
+fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
+    let (from, until) = span(outer);
+    let inside = events.iter().filter(|event| {
+        let (start, end) = span(event);
+        event["tid"] == outer["tid"] && start >= from && end <= until
+    });
+    let forward = inside.filter(|event| event["args"]["Fwd thread id"] == 0);
+    forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
+}
+
+/// The steps of the engine that run the backward pass of these forward ops, after their forward pass.
+fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
+    let is_step = |event: &Value| {
+        let name = event["name"].as_str().unwrap_or_default();
+        let number = event["args"]["Sequence number"].as_i64();
+        name.starts_with("autograd::engine::evaluate_function")
+            && !name.contains("AccumulateGrad")
+            && span(event).0 > after
+            && number.is_some_and(|number| numbers.contains(&number))
+    };
+    (0..events.len()).filter(|&at| is_step(&events[at])).collect()
+}
+
+/// Positions in the eager trace of what a region replaced.
+fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
+    let tree = analysis.tree(Side::Baseline);
+    let uid = |call| tree.trace().uid(tree.event(call).expect("an event")).0 as usize;
+    region.replaced.iter().map(|&call| uid(call)).collect()
+}
+
+/// Compares an eager and a compiled run in which the modules of a class are compiled.
+fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions: usize) {
+    let paths = PerSide::new(example(eager), example(compiled));
+    let events = events(&paths.baseline);
+    compare_files(paths.as_ref(), |analysis| {
+        let module = format!("nn.Module: {class}_");
+        let name = |at: usize| events[at]["name"].as_str().unwrap_or_default();
+        // The modules of the eager run in the order of their calls.
+        let mut modules: Vec<usize> =
+            (0..events.len()).filter(|&at| name(at).starts_with(&module)).collect();
+        modules.sort_by(|&a, &b| span(&events[a]).0.total_cmp(&span(&events[b]).0));
+        let found = analysis.diff().regions();
+        assert!(found.iter().all(|region| region.side == Side::Candidate));
+        let tree = analysis.tree(Side::Candidate);
+        let (backward, forward): (Vec<&Region>, Vec<&Region>) =
+            found.iter().partition(|region| tree.name(region.call).contains("Backward"));
+        assert_eq!((forward.len(), backward.len(), modules.len()), (regions, regions, regions));
+        let starts =
+            |region: &&Region| tree.trace().start(tree.event(region.call).expect("an event"));
+        let mut forward = forward;
+        forward.sort_by_key(starts);
+        for (region, &at) in forward.iter().zip(&modules) {
+            // All ops of the module, and no other.
+            let ops = |inside: &dyn Fn(usize) -> bool| -> BTreeSet<usize> {
+                (0..events.len())
+                    .filter(|&at| events[at]["cat"] == "cpu_op" && inside(at))
+                    .collect()
+            };
+            let within = |outer: usize, inner: usize| {
+                let ((from, until), (start, end)) = (span(&events[outer]), span(&events[inner]));
+                events[outer]["tid"] == events[inner]["tid"] && start >= from && end <= until
+            };
+            let expected = ops(&|inner| within(at, inner));
+            let replaced = replaced(analysis, region);
+            let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
+            assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
+        }
+        // Each backward region faces the steps of one module, each module once.
+        let mut expected: Vec<BTreeSet<usize>> = modules
+            .iter()
+            .map(|&at| {
+                let numbers = numbers_inside(&events, &events[at]);
+                let next = modules.iter().map(|&other| span(&events[other]).1);
+                let own = span(&events[at]).1;
+                steps_of(&events, &numbers, next.filter(|&end| end <= own).fold(own, f64::max))
+            })
+            .collect();
+        let mut found: Vec<BTreeSet<usize>> =
+            backward.iter().map(|region| replaced(analysis, region)).collect();
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{compiled}");
+        assert!(analysis.account().is_exact());
+    });
+}
+
+#[test]
+fn a_compiled_cnn_faces_the_eager_one() {
+    each_region_faces_a_module("cnn_eager", "cnn_compiled", "Cnn", 2);
+}
+
+#[test]
+fn a_compiled_transformer_faces_the_eager_one() {
+    each_region_faces_a_module("tfm_eager", "tfm_compiled", "Tfm", 2);
+}
+
+#[test]
+fn each_compiled_block_faces_its_own() {
+    each_region_faces_a_module("tfm_eager", "tfm_compiled_blocks", "Block", 6);
+}
+
+#[test]
+fn on_a_gpu_compiled_models_face_the_eager_ones() {
+    for compiled in ["h100/resnet_compiled", "h100/resnet_reduce_overhead"] {
+        each_region_faces_a_module("h100/resnet_eager", compiled, "ResNet", 2);
+    }
+    each_region_faces_a_module("h100/tfm_flash", "h100/tfm_compiled", "Tfm", 2);
+}
+
+#[test]
+fn time_of_both_sides_is_in_one_row() {
+    let paths = PerSide::new(example("tfm_eager"), example("tfm_compiled"));
+    compare_files(paths.as_ref(), |analysis| {
+        for row in analysis.rows() {
+            let name = analysis.row_name(row);
+            if name.contains("(replaced calls)") {
+                assert!(row.time.baseline.0 > 0 && row.time.candidate.0 > 0, "{name}");
+            }
+            assert!(!name.starts_with("Torch-Compiled Region"), "{name} stands alone");
+        }
+    });
+}
+
+#[test]
+fn the_largest_rows_of_a_real_compiled_training_are_of_one_size() {
+    let Some(folder) = crate::support::files::real_traces() else {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    };
+    let path = |name: &str| folder.join(format!("training/{name}.json.gz"));
+    let paths = PerSide::new(path("eager.a100"), path("compiled_graphs.v100"));
+    compare_files(paths.as_ref(), |analysis| {
+        let regions = analysis.diff().regions();
+        // A forward and a backward region in each of six steps, of one model.
+        assert_eq!(regions.len(), 12);
+        assert!(regions.iter().all(|region| region.replaced.len() == 279));
+        let leading = analysis.causes().leading();
+        let far = |time: PerSide<tracetree::trace::Nanos>| {
+            let (a, b) = (time.baseline.0.max(1) as f64, time.candidate.0.max(1) as f64);
+            a.max(b) / a.min(b)
+        };
+        let compiled = leading.iter().filter(|cause| cause.reason.label() == "compiled");
+        assert_eq!(compiled.clone().count(), 2);
+        assert!(compiled.clone().all(|cause| far(cause.time) < 4.0));
+        assert!(leading[0].reason.label() == "compiled" && leading[1].reason.label() == "compiled");
+    });
+}

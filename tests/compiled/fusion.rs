@@ -1,0 +1,301 @@
+//! Where one side needs fewer kernels, and when that is called a fusion.
+
+use crate::support::compared::{compare_files, compare_texts};
+use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
+use crate::support::traces;
+use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
+use tracetree::{PerSide, Side};
+
+/// A model of this many blocks, each of which does the same.
+fn model(blocks: usize, block: impl Fn(&mut HostThread<'_>)) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.module("Model_0", |t| {
+                for at in 0..blocks {
+                    t.module(&format!("Block_{at}"), &block);
+                }
+            });
+        })
+        .json()
+}
+
+fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
+    let texts = PerSide::new(baseline.to_owned(), candidate.to_owned());
+    compare_texts(&texts, |analysis| analysis.fusions().to_vec())
+}
+
+/// The only row, as one line.
+fn only(rows: &[FusionRow]) -> String {
+    let [row] = rows else { panic!("one row: {rows:#?}") };
+    let change = match row.change {
+        KernelChange::FusedIn(side, evidence) => {
+            format!("fused in {} by {}", side.label(), evidence.label())
+        }
+        KernelChange::Count => "count".to_owned(),
+    };
+    let PerSide { baseline, candidate } = row.kernel_count;
+    format!(
+        "{}: {baseline} | {candidate} {change}, {} of {}",
+        row.path, row.agreeing, row.instances
+    )
+}
+
+fn op(t: &mut HostThread<'_>, name: &str, kernel: &str) {
+    t.op(name, |t| t.kernel(kernel, 5.0));
+}
+
+fn eager(t: &mut HostThread<'_>) {
+    op(t, "aten::mul", "mul_kernel");
+    op(t, "aten::add", "add_kernel");
+}
+
+fn compiled(t: &mut HostThread<'_>) {
+    op(t, "triton_poi_fused_add_mul_0", "triton_poi_fused_add_mul_0");
+}
+
+#[test]
+fn a_compiled_kernel_lists_the_ops_that_it_fused() {
+    let (before, after) = (model(3, eager), model(3, compiled));
+    assert_eq!(
+        only(&fusions(&before, &after)),
+        "Model / Block: 2 | 1 fused in trace2 by names, 3 of 3"
+    );
+    assert_eq!(
+        only(&fusions(&after, &before)),
+        "Model / Block: 1 | 2 fused in trace1 by names, 3 of 3"
+    );
+}
+
+#[test]
+fn one_instance_is_no_fusion_but_a_count() {
+    let rows = fusions(&model(1, eager), &model(1, compiled));
+    assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 1 of 1");
+}
+
+#[test]
+fn a_kernel_that_does_not_say_so_fused_nothing() {
+    let other = |t: &mut HostThread<'_>| op(t, "my::step", "step_kernel");
+    let rows = fusions(&model(3, eager), &model(3, other));
+    assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 3 of 3");
+    // One that names only one of the two ops.
+    let more = |t: &mut HostThread<'_>| {
+        op(t, "triton_poi_fused_mul_0", "triton_poi_fused_mul_0");
+    };
+    assert_eq!(
+        only(&fusions(&model(3, eager), &model(3, more))),
+        "Model / Block: 2 | 1 count, 3 of 3"
+    );
+}
+
+#[test]
+fn attention_stands_for_products_and_a_softmax() {
+    let plain = |t: &mut HostThread<'_>| {
+        op(t, "aten::bmm", "gemm_a");
+        op(t, "aten::mul", "mul_kernel");
+        op(t, "aten::_softmax", "softmax_kernel");
+        op(t, "aten::copy_", "copy_kernel");
+        op(t, "aten::bmm", "gemm_b");
+    };
+    let flash = |t: &mut HostThread<'_>| {
+        t.op("aten::scaled_dot_product_attention", |t| {
+            op(t, "aten::_flash_attention_forward", "flash_fwd_kernel");
+        });
+    };
+    let rows = fusions(&model(2, plain), &model(2, flash));
+    assert_eq!(only(&rows), "Model / Block: 5 | 1 fused in trace2 by kinds, 2 of 2");
+    let no_softmax = |t: &mut HostThread<'_>| {
+        op(t, "aten::bmm", "gemm_a");
+        op(t, "aten::bmm", "gemm_b");
+    };
+    let rows = fusions(&model(2, no_softmax), &model(2, flash));
+    assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 2 of 2");
+}
+
+fn linear(t: &mut HostThread<'_>, out: i64) {
+    t.op("aten::linear", |t| {
+        let addmm = Op::new("aten::addmm").dims(&[&[out], &[8, 64], &[64, out], &[], &[]]);
+        t.op(addmm, |t| t.kernel("gemm_kernel", 9.0));
+    });
+}
+
+#[test]
+fn one_product_of_the_width_of_three_fused_them() {
+    let apart = |t: &mut HostThread<'_>| (0..3).for_each(|_| linear(t, 64));
+    let rows = fusions(&model(2, |t| linear(t, 192)), &model(2, apart));
+    assert!(only(&rows).ends_with("1 | 3 fused in trace1 by shapes, 2 of 2"), "{}", only(&rows));
+    // Three layers where there was one are no fusion.
+    let rows = fusions(&model(2, |t| linear(t, 64)), &model(2, apart));
+    assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{rows:#?}");
+}
+
+#[test]
+fn an_op_that_the_neighbour_took_in_is_found_by_its_kernel() {
+    let separate = |t: &mut HostThread<'_>| {
+        op(t, "aten::addmm", "gemm_bf16_kernel");
+        op(t, "aten::gelu", "gelu_kernel");
+    };
+    let epilogue = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_gelu_kernel");
+    let rows = fusions(&model(2, separate), &model(2, epilogue));
+    assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 2 of 2");
+    // An op that is gone is gone, if nobody says otherwise.
+    let gone = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_kernel");
+    assert_eq!(fusions(&model(2, separate), &model(2, gone)), []);
+}
+
+#[test]
+fn memsets_and_copies_are_no_kernels() {
+    let plain = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_kernel");
+    let zeroed = |t: &mut HostThread<'_>| {
+        t.op("aten::addmm", |t| {
+            t.memset(256, 1.0);
+            t.kernel("gemm_kernel", 5.0);
+            t.memcpy("Memcpy DtoD (Device -> Device)", 64, 1.0);
+        });
+    };
+    assert_eq!(fusions(&model(3, plain), &model(3, zeroed)), []);
+}
+
+#[test]
+fn a_library_that_needs_two_kernels_for_one_op_fused_nothing() {
+    let one = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_kernel");
+    let two = |t: &mut HostThread<'_>| {
+        t.op("aten::addmm", |t| {
+            t.kernel("gemm_split_kernel", 5.0);
+            t.kernel("splitKreduce_kernel", 1.0);
+        });
+    };
+    let rows = fusions(&model(3, one), &model(3, two));
+    assert_eq!(only(&rows), "Model / Block / aten::addmm: 1 | 2 count, 3 of 3");
+    assert_eq!(rows[0].kernels.candidate.len(), 2);
+}
+
+#[test]
+fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
+    // A graph's kernels have no ops, so that they stand at one node, whether they are paired or not.
+    let muls = |count: usize| {
+        move |t: &mut HostThread<'_>| {
+            t.launch("cudaGraphLaunch").graph(|graph| {
+                (0..count).for_each(|_| graph.kernel("mul_kernel", 5.0));
+            });
+        }
+    };
+    let rows = fusions(&model(3, muls(3)), &model(3, muls(1)));
+    assert_eq!(only(&rows), "Model / Block / graph launch: 3 | 1 count, 3 of 3");
+}
+
+#[test]
+fn fusions_apart_from_each_other_are_told_apart() {
+    let apart = |change: fn(&mut HostThread<'_>)| {
+        move |t: &mut HostThread<'_>| {
+            change(t);
+            op(t, "aten::mm", "gemm_kernel");
+            change(t);
+        }
+    };
+    let rows = fusions(&model(2, apart(eager)), &model(2, apart(compiled)));
+    assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 4 of 4");
+}
+
+#[test]
+fn a_real_trace_against_itself_fuses_nothing() {
+    for pair in traces::real_and_unlike_pairs() {
+        for path in [&pair.baseline, &pair.candidate] {
+            compare_files(PerSide::new(path, path), |analysis| {
+                assert_eq!(analysis.fusions(), [], "{}", path.display());
+            });
+        }
+    }
+}
+
+#[test]
+fn the_convolution_is_the_only_place_where_vit_and_timesformer_differ_in_kernels() {
+    for model in ["bert", "vit", "timesformer"] {
+        let Some(pair) = traces::platform_pair(model) else { return };
+        compare_files(pair, |analysis| {
+            let rows = analysis.fusions().to_vec();
+            let paths: Vec<&str> =
+                rows.iter().map(|row| row.path.rsplit(" / ").next().unwrap_or("")).collect();
+            let expected: &[&str] = if model == "bert" { &[] } else { &["aten::_convolution"] };
+            assert_eq!(paths, expected, "{model}");
+            assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{model}");
+        });
+    }
+}
+
+#[test]
+fn fusions_of_real_pairs_have_their_mirror() {
+    let line = |row: &FusionRow, turn: bool| {
+        let change = match row.change {
+            KernelChange::FusedIn(side, evidence) if turn => {
+                KernelChange::FusedIn(side.other(), evidence)
+            }
+            change @ (KernelChange::FusedIn(..) | KernelChange::Count) => change,
+        };
+        let turned = |pair: PerSide<String>| if turn { pair.swap() } else { pair };
+        let sides = PerSide::from_fn(|side: Side| {
+            format!("{} {:?} {}", row.kernel_count[side], row.ops[side], row.time[side])
+        });
+        format!("{} {change:?} {:?} {} {}", row.path, turned(sides), row.instances, row.agreeing)
+    };
+    for pair in traces::real_and_unlike_pairs() {
+        let lines = |turn: bool| {
+            let paths = if turn { pair.as_ref().swap() } else { pair.as_ref() };
+            compare_files(paths, |analysis| {
+                let rows = analysis.fusions().to_vec();
+                let mut lines: Vec<String> = rows.iter().map(|row| line(row, turn)).collect();
+                lines.sort();
+                lines
+            })
+        };
+        assert_eq!(lines(false), lines(true), "{}", pair.baseline.display());
+    }
+}
+
+#[test]
+fn one_linear_for_three_is_found_where_ops_stand_for_kernels() {
+    let Some(folder) = crate::support::files::real_traces() else {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    };
+    let path = |name: &str| folder.join(format!("cpu/{name}.pt.trace.json.gz"));
+    let paths = PerSide::new(path("tfm"), path("tfm_unfused_qkv"));
+    compare_files(paths.as_ref(), |analysis| {
+        let claims: Vec<&FusionRow> = analysis
+            .fusions()
+            .iter()
+            .filter(|row| matches!(row.change, KernelChange::FusedIn(..)))
+            .collect();
+        let forward = claims.iter().find(|row| row.ops.baseline == ["aten::addmm"]);
+        let forward = forward.unwrap_or_else(|| panic!("no product: {claims:#?}"));
+        let shapes = KernelChange::FusedIn(Side::Baseline, FusionEvidence::Shapes);
+        assert_eq!((forward.change, forward.kernel_count), (shapes, PerSide::new(1, 3)));
+        let fused =
+            |row: &&&FusionRow| matches!(row.change, KernelChange::FusedIn(Side::Baseline, _));
+        assert_eq!(claims.iter().filter(fused).count(), claims.len(), "{claims:#?}");
+    });
+}
+
+#[test]
+fn a_region_says_what_each_of_its_kernels_stands_for() {
+    let path = |name: &str| {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        root.join(format!("examples/traces/{name}.pt.trace.json.gz"))
+    };
+    let paths = PerSide::new(path("cnn_eager"), path("cnn_compiled"));
+    compare_files(paths.as_ref(), |analysis| {
+        let rows: Vec<&FusionRow> = analysis
+            .fusions()
+            .iter()
+            .filter(|row| row.path.contains("Torch-Compiled Region"))
+            .collect();
+        let fused = KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names);
+        let norm = rows.iter().find(|row| {
+            row.change == fused && row.ops.baseline.contains(&"aten::native_batch_norm".to_owned())
+        });
+        let norm = norm.unwrap_or_else(|| panic!("no normalisation: {rows:#?}"));
+        assert_eq!(norm.kernel_count.candidate, 1, "{norm:#?}");
+        assert!(norm.kernel_count.baseline > 1, "{norm:#?}");
+        // Convolutions face convolutions: nobody says that one was fused.
+        assert!(!norm.ops.baseline.iter().any(|op| op.contains("convolution")), "{norm:#?}");
+    });
+}

@@ -1,0 +1,123 @@
+//! Captures changed in a known way → how many kernels of a replay find the launch that made them.
+//!
+//! The generated traces run always, the real ones where `TRACETREE_TRACES` names their folder.
+
+use crate::support::captures::{CaptureChange, Graphs};
+use crate::support::files::{real_traces, unpacked};
+use crate::support::recording::Recording;
+use crate::support::resnet::training;
+use crate::support::splitmix::SplitMix;
+use crate::support::trace_builder::Platform;
+
+/// One thing changed: nearly all kernels find their launch, and no wrong one.
+const SINGLE: f64 = 0.99;
+/// Names are gone and launches as well: what is left is the order, and words.
+const FEW_SIGNS: f64 = 0.80;
+
+const CHANGES: [(&[CaptureChange], f64); 7] = [
+    (&[CaptureChange::None], 1.0),
+    (&[CaptureChange::DropLaunches], SINGLE),
+    (&[CaptureChange::ForgetNames], SINGLE),
+    (&[CaptureChange::TwoStreams], SINGLE),
+    (&[CaptureChange::DropLaunches, CaptureChange::TwoStreams], SINGLE),
+    (&[CaptureChange::ForgetNames, CaptureChange::TwoStreams], 0.85),
+    (&[CaptureChange::DropLaunches, CaptureChange::ForgetNames], FEW_SIGNS),
+];
+
+const REAL: [&str; 7] = [
+    "mi300_h100/vit.mi300.json.gz",
+    "mi300_h100/vit.h100.json.gz",
+    "mi300_h100/bert.h100.json.gz",
+    "mi300_h100/timesformer.h100.json.gz",
+    "mi300_h100/timesformer.mi300.json.gz",
+    "inference/vllm_eager.b200.json.gz",
+    "training/resnet50_ddp.a100.json.gz",
+];
+
+/// What was changed, the share of kernels that are placed rightly, and the least share.
+type Measured = (String, f64, f64);
+
+/// How the placing of a graph's kernels does on all changes.
+fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
+    let mut lines = Vec::new();
+    for (changes, least) in CHANGES {
+        let mut random = SplitMix::new(seed);
+        let mut changed = graphs.clone();
+        for &change in changes {
+            changed = changed.changed(change, &mut random);
+        }
+        let tree = changed.tree(&[]);
+        let (right, all) = changed.right(&tree);
+        let share = right as f64 / all as f64;
+        let misfit = &tree.replays()[0].misfit;
+        lines.push((format!("{name}, {changes:?}, {all} kernels, {misfit:?}"), share, least));
+    }
+    lines
+}
+
+#[test]
+fn known_captures_of_generated_traces_are_found() {
+    for platform in [Platform::Rocm, Platform::Cuda] {
+        let json = training(platform, 3).json();
+        let recording = Recording::read(json.as_bytes()).expect("a built trace is a trace");
+        let graphs = Graphs::of_eager(&recording).expect("launches");
+        for (what, share, least) in measured(&format!("{platform:?}"), &graphs, 5) {
+            eprintln!("{share:.4} {what}");
+            assert!(share >= least, "{what}: {share:.4}");
+        }
+    }
+}
+
+fn recorded(name: &str) -> Option<Recording> {
+    let bytes = unpacked(&real_traces()?.join(name)).expect("a readable file");
+    Some(Recording::read(&bytes).expect("a trace"))
+}
+
+#[test]
+fn known_captures_of_real_traces_are_found() {
+    if real_traces().is_none() {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    }
+    let recordings = REAL.iter().filter_map(|name| Some((*name, recorded(name)?)));
+    let graphs = recordings.filter_map(|(name, made)| Some((name, Graphs::of_eager(&made)?)));
+    for (what, share, least) in graphs.flat_map(|(name, graphs)| measured(name, &graphs, 5)) {
+        eprintln!("{share:.4} {what}");
+        assert!(share >= least, "{what}: {share:.4}");
+    }
+}
+
+/// The real capture and replay of SGLang, changed.
+#[test]
+fn a_real_capture_is_found_through_changes() {
+    let names = [
+        "inference/capture/sglang_decode.capture.mi300.json.gz",
+        "inference/sglang_decode.mi300.json.gz",
+    ];
+    let [Some(capture), Some(replay)] = names.map(recorded) else {
+        eprintln!("skipped: TRACETREE_TRACES does not name the folder of real traces");
+        return;
+    };
+    let graphs = Graphs::recorded(capture, replay);
+    assert_eq!(graphs.truth.len(), 544);
+    for (what, share, least) in measured("SGLang", &graphs, 5) {
+        eprintln!("{share:.4} {what}");
+        assert!(share >= least, "{what}: {share:.4}");
+    }
+}
+
+#[test]
+fn the_capture_of_another_model_is_never_taken() {
+    let made = |platform| {
+        let json = training(platform, 3).json();
+        let recording = Recording::read(json.as_bytes()).expect("a built trace is a trace");
+        Graphs::of_eager(&recording).expect("launches")
+    };
+    let (one, two) = (made(Platform::Rocm), made(Platform::Cuda));
+    let other = Graphs { capture: two.capture.clone(), ..one.clone() };
+    assert_eq!(other.tree(&[]).replays()[0].graph, None);
+    let beside = one.tree(&[&two.capture]);
+    assert_eq!(one.right(&beside), (600, 600));
+    let forgotten = other.changed(CaptureChange::ForgetNames, &mut SplitMix::new(1));
+    assert_eq!(forgotten.tree(&[]).replays()[0].graph, None);
+}

@@ -1,0 +1,11 @@
+//! Inside graphs and compiled regions: captures, replays, fusions.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod compiled_pairs;
+mod fusion;
+mod graph_truth;
+mod graphs;
+mod recorded_on_a_gpu;
+mod region_truth;

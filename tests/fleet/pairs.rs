@@ -1,0 +1,205 @@
+//! `tracetree diff DIR_A DIR_B`: ranks paired, compared, and the straggler told.
+#![cfg(feature = "cli")]
+
+use crate::support::trace_builder::TraceBuilder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Rank `rank` computes for this many µs before each of two collectives that end at 1000 µs.
+fn rank(rank: i64, compute: f64) -> String {
+    TraceBuilder::cuda()
+        .header("distributedInfo", json!({"backend": "nccl", "rank": rank, "world_size": 3}))
+        .thread("main", |t| {
+            for _ in 0..2 {
+                t.op("aten::mm", |t| t.kernel("gemm", compute));
+                t.op("c10d::allreduce_", |t| {
+                    t.kernel("ncclDevKernel_AllReduce_Sum_f32", 1000.0 - compute);
+                });
+            }
+        })
+        .json()
+}
+
+/// Two folders; the candidate's files have other names, and its rank 1 is slow.
+fn fleet() -> TempDir {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for (folder, times) in [("a", [100.0, 110.0, 105.0]), ("b", [100.0, 800.0, 105.0])] {
+        fs::create_dir(place.path().join(folder)).expect("a folder");
+        for (at, &compute) in times.iter().enumerate() {
+            let name = format!("{folder}/host{}_{folder}.json", 7 - at);
+            fs::write(place.path().join(name), rank(at as i64, compute)).expect("a trace");
+        }
+    }
+    place
+}
+
+fn diff(place: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.current_dir(place.path()).args(["diff", "a", "b", "-o", "report", "--emit", "none"]);
+    command.args(arguments).output().expect("the program runs")
+}
+
+fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(path).expect("a table");
+    reader.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+#[test]
+fn the_slow_rank_is_the_one_that_the_others_wait_for() {
+    let place = fleet();
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let column = |name: &str| rows.iter().map(|row| row[name].as_str()).collect::<Vec<_>>();
+    assert_eq!(column("rank"), ["0", "1", "2"]);
+    assert_eq!(column("kernel_us_trace1"), ["2000.000"; 3]);
+    assert_eq!(column("kernel_us_delta"), ["0.000"; 3]);
+    assert_eq!(column("collective_wait_us_trace1"), ["20.000", "0.000", "10.000"]);
+    assert_eq!(column("collective_wait_us_trace2"), ["1400.000", "0.000", "1390.000"]);
+    assert_eq!(column("straggler_trace2"), ["", "yes", ""]);
+    assert_eq!(column("without_wait_us_delta"), ["-1380.000", "0.000", "-1380.000"]);
+    assert_eq!(column("account_is_exact"), ["yes"; 3]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("trace2: the other ranks wait for rank_1"), "{text}");
+}
+
+#[test]
+fn each_rank_has_a_report_of_its_own() {
+    let place = fleet();
+    diff(&place, &[]);
+    for rank in ["rank_0", "rank_1", "rank_2"] {
+        let summary = place.path().join("report").join(rank).join("summary.json");
+        let summary = fs::read_to_string(summary).expect("a summary");
+        let summary: Value = serde_json::from_str(&summary).expect("JSON");
+        assert_eq!(summary["account_is_exact"], true, "{rank}");
+    }
+}
+
+#[test]
+fn a_rank_without_partner_is_left_out_with_a_warning() {
+    let place = fleet();
+    fs::write(place.path().join("b/late.json"), rank(9, 100.0)).expect("a trace");
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0));
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(warnings.contains("late.json has no partner"), "{warnings}");
+    assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
+}
+
+#[test]
+fn every_format_goes_to_stdout() {
+    let place = fleet();
+    let out = |format: &str| {
+        let output = diff(&place, &["--format", format]);
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let json: Value = serde_json::from_str(&out("json")).expect("JSON");
+    assert_eq!(json[1]["collective_wait_us_trace2"], 0.0);
+    assert_eq!(json[0]["straggler_trace2"], Value::Null);
+    let file = fs::read_to_string(place.path().join("report/ranks.csv")).expect("the table");
+    assert_eq!(out("csv"), file);
+    assert!(out("md").starts_with("| rank |"));
+}
+
+#[test]
+fn folders_without_partners_are_an_error() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for (folder, name) in [("a", "one.json"), ("b", "two.json")] {
+        fs::create_dir(place.path().join(folder)).expect("a folder");
+        let text = TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm")).json();
+        fs::write(place.path().join(folder).join(name), text).expect("a trace");
+    }
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("has a partner in b"), "{errors}");
+    fs::remove_file(place.path().join("b/two.json")).expect("the trace");
+    let errors = String::from_utf8_lossy(&diff(&place, &[]).stderr).into_owned();
+    assert!(errors.contains("there is no trace in the folder"), "{errors}");
+}
+
+#[test]
+fn options_of_a_pair_hold_for_each_rank() {
+    let place = fleet();
+    assert_eq!(diff(&place, &["--fail-on", "1us"]).status.code(), Some(0));
+    assert_eq!(diff(&place, &["--steps", "0..2"]).status.code(), Some(2));
+    assert_eq!(diff(&place, &["--strict-comparability"]).status.code(), Some(0));
+}
+
+#[test]
+fn the_last_rank_is_told_for_each_collective_of_a_real_training_step() {
+    let Some(one) = crate::support::traces::real("ranks/dlrm.v100/rank_0.json.gz") else { return };
+    let folder = one.parent().expect("the folder of the ranks").to_path_buf();
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+        .args(["diff", "-o"])
+        .arg(place.path().join("report"))
+        .args(["--emit", "none"])
+        .args([&folder, &folder])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
+    // The fifth is close: 86 us on rank 7, 95 us on rank 4.
+    assert_eq!(last[7], "#0-#4", "{last:?}");
+    assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
+    assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_rank_that_is_cut_off_says_so_on_the_screen_and_in_the_table() {
+    let place = fleet();
+    let path = place.path().join("b/host6_b.json");
+    let text = fs::read_to_string(&path).expect("a trace");
+    fs::write(&path, &text[..text.len() * 2 / 3]).expect("a trace that is cut off");
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let line = told(&output).lines().find(|line| line.contains("TRUNCATED")).map(str::to_owned);
+    assert!(line.is_some_and(|line| line.contains("rank_1") && line.contains("host6_b.json")));
+    let rows = table(&place.path().join("report/ranks.csv"));
+    let column = |name: &str| rows.iter().map(|row| row[name].as_str()).collect::<Vec<_>>();
+    assert_eq!(column("notes_trace2"), ["", "TRUNCATED 1", ""]);
+    assert_eq!(column("notes_trace1"), [""; 3]);
+    assert_eq!(diff(&place, &["--strict"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_foreign_file_is_told_and_fails_no_fleet() {
+    let place = fleet();
+    fs::write(place.path().join("a/config.json"), r#"{"lr": 0.1}"#).expect("a file");
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(told(&output).contains("config.json is no trace and is left out"), "{}", told(&output));
+    assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
+}
+
+#[test]
+fn pairing_by_name_is_told() {
+    let place = fleet();
+    assert!(!told(&diff(&place, &[])).contains("paired by their names"));
+    for folder in ["a", "b"] {
+        for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
+            // Both say that they are rank 5.
+            fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
+                .expect("a trace");
+        }
+    }
+    let output = diff(&place, &[]);
+    assert!(told(&output).contains("some are paired by their names"), "{}", told(&output));
+}
+
+#[test]
+fn bounds_hold_when_the_ranks_are_looked_up() {
+    let output = diff(&fleet(), &["--max-unpacked", "100"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
+}

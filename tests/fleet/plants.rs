@@ -1,0 +1,175 @@
+//! `tracetree fleet` on ranks with planted faults: all are found, and nothing else; whoever is killed when.
+#![cfg(feature = "cli")]
+
+use crate::support::ranks::Ranks;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+const RANKS: Ranks = Ranks(64);
+
+/// The traces, written once.
+static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    RANKS.write(place.path()).expect("traces");
+    place
+});
+
+fn fleet(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.current_dir(PLACE.path()).arg("fleet").args(arguments);
+    command.output().expect("the program runs")
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).expect("a file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn findings(folder: &Path) -> Vec<(String, String)> {
+    let document = json(&folder.join("fleet.json"));
+    let text = |finding: &Value, key: &str| finding[key].as_str().expect("a text").to_owned();
+    let findings = document["findings"].as_array().expect("findings");
+    findings.iter().map(|one| (text(one, "code"), text(one, "ranks"))).collect()
+}
+
+/// Names and bytes of the files directly in a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files = entries.filter(|path| path.is_file());
+    files
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, fs::read(&path).expect("a file"))
+        })
+        .collect()
+}
+
+#[test]
+fn what_was_planted_is_found_and_nothing_else() {
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_str().expect("UTF-8");
+    let output = fleet(&["run", "before", "after", "-o", folder, "--tables", "both"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let text = |number: usize| number.to_string();
+    let expected = [
+        ("TRUNCATED".to_owned(), text(RANKS.truncated())),
+        ("NO_PARTNER".to_owned(), text(RANKS.missing())),
+        ("STRAGGLER".to_owned(), text(RANKS.straggler())),
+        ("COLLECTIVE_MISSING".to_owned(), text(RANKS.without_collective())),
+        ("CAUSE".to_owned(), RANKS.of_role(RANKS.slow_role())),
+    ];
+    assert_eq!(findings(out.path()), expected, "{}", String::from_utf8_lossy(&output.stdout));
+    let document = json(&out.path().join("fleet.json"));
+    assert_eq!(document["roles"].as_array().map(Vec::len), Some(4));
+    assert_eq!(document["planned"], 64);
+    assert_eq!(
+        (&document["ok"], &document["failed"], &document["unmatched"]),
+        (&62.into(), &1.into(), &1.into())
+    );
+    assert!(
+        told(&output).contains("64 planned = 62 ok + 1 failed + 1 unmatched"),
+        "{}",
+        told(&output)
+    );
+    let mut causes = document["causes"].as_array().expect("causes").iter();
+    // The collectives of all others take longer, because they wait.
+    assert_eq!(causes.next().map(|cause| &cause["communication"]), Some(&true.into()));
+    let cause = causes.next().expect("another one");
+    assert_eq!((&cause["place"], &cause["spread"]), (&"aten::bmm".into(), &"role".into()));
+    let difference = cause["median_difference_us"].as_f64().expect("a number");
+    assert!((difference - 50.0).abs() < 0.001, "{difference}");
+    assert!(
+        out.path().join("fleet.html").is_file() && out.path().join("fleet_parts.parquet").is_file()
+    );
+}
+
+#[test]
+fn a_coverage_below_the_wanted_one_is_exit_code_three() {
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_str().expect("UTF-8");
+    let run =
+        |least: &str| fleet(&["run", "before", "after", "-o", folder, "--min-coverage", least]);
+    assert_eq!(run("0.96").status.code(), Some(0));
+    assert_eq!(run("0.97").status.code(), Some(3));
+    assert_eq!((run("96%").status.code(), run("97%").status.code()), (Some(0), Some(3)));
+}
+
+#[test]
+fn plan_map_and_reduce_give_the_bytes_of_run_and_no_pair_is_compared_twice() {
+    let (one, other) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (run, parts) = (one.path().to_str().expect("UTF-8"), other.path().to_str().expect("UTF-8"));
+    assert_eq!(fleet(&["run", "before", "after", "-o", run]).status.code(), Some(0));
+    let plan = other.path().join("plan.json");
+    let plan = plan.to_str().expect("UTF-8");
+    assert_eq!(fleet(&["plan", "before", "after", "-o", plan]).status.code(), Some(0));
+    // Some pairs by hand, one of them twice; a shard that was cut off; then the rest.
+    for pair in ["3", "0", "3"] {
+        let output = fleet(&["map", plan, "-o", parts, "--pair", pair]);
+        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    }
+    let shard = fs::read_dir(other.path().join("shards"))
+        .expect("shards")
+        .next()
+        .expect("one")
+        .expect("one");
+    let bytes = fs::read(shard.path()).expect("a shard");
+    fs::write(shard.path(), &bytes[..bytes.len() / 2]).expect("half a shard");
+    let output = fleet(&["map", plan, "-o", parts]);
+    assert!(told(&output).contains("62 pairs compared, 1 were there already"), "{}", told(&output));
+    assert_eq!(fleet(&["reduce", plan, "-o", parts]).status.code(), Some(0));
+    fs::remove_file(plan).expect("the plan");
+    assert_eq!(files(&one.path().join("shards")), files(&other.path().join("shards")));
+    let (run, parts) = (files(one.path()), files(other.path()));
+    assert_eq!(run.keys().collect::<Vec<_>>(), parts.keys().collect::<Vec<_>>());
+    for (name, bytes) in &run {
+        assert!(parts[name] == *bytes, "{name} differs");
+    }
+}
+
+#[test]
+fn pairs_that_were_not_compared_and_shards_of_others_are_told() {
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_str().expect("UTF-8");
+    let plan = out.path().join("plan.json");
+    let plan = plan.to_str().expect("UTF-8");
+    fleet(&["plan", "before", "after", "-o", plan]);
+    fleet(&["map", plan, "-o", folder, "--pair", "0"]);
+    let shards = out.path().join("shards");
+    let shard = fs::read_dir(&shards).expect("shards").next().expect("one").expect("one").path();
+    fs::copy(&shard, shards.join("0123.parquet")).expect("a copy");
+    let output = fleet(&["reduce", plan, "-o", folder]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let text = told(&output);
+    assert!(text.contains("64 planned = 1 ok + 62 failed + 1 unmatched"), "{text}");
+    assert!(text.contains("NO_SHARD") && text.contains("1 shards in"), "{text}");
+}
+
+#[test]
+fn a_trace_that_changed_since_the_plan_is_told_and_not_kept() {
+    let place = tempfile::tempdir().expect("a folder");
+    let small = Ranks(16);
+    small.write(place.path()).expect("traces");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let command = command.current_dir(place.path()).arg("fleet").args(arguments);
+        command.output().expect("the program runs")
+    };
+    run(&["plan", "before", "after", "-o", "plan.json"]);
+    fs::write(place.path().join("after/rank_0.json"), small.trace(0, false) + " ")
+        .expect("a trace");
+    let output = run(&["map", "plan.json", "-o", "out", "--pair", "0"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("failed") && text.contains("CHANGED"), "{text}");
+    assert!(!place.path().join("out/shards").exists());
+}

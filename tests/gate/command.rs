@@ -1,0 +1,410 @@
+//! `tracetree gate`, `baseline` and `history` as users run them: exit codes, formats, several runs.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn example(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
+    folder.join(name).display().to_string()
+}
+
+fn cnn() -> String {
+    example("cnn.pt.trace.json.gz")
+}
+
+fn rerun() -> String {
+    example("cnn_rerun.pt.trace.json.gz")
+}
+
+fn extra_op() -> String {
+    example("cnn_extra_op.pt.trace.json.gz")
+}
+
+/// Runs tracetree in an empty folder, or one with files of the test.
+fn run(folder: &TempDir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    command.current_dir(folder).args(arguments).output().expect("the program runs")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("an exit code")
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn gate(new: &str, more: &[&str]) -> Output {
+    let base = cnn();
+    let mut arguments = vec!["gate", "--base", &base, "--new", new];
+    arguments.extend(more);
+    run(&folder(), &arguments)
+}
+
+#[test]
+fn a_gate_passes_fails_or_is_inconclusive_by_exit_code_and_says_why() {
+    let same = gate(&rerun(), &[]);
+    assert_eq!(code(&same), 0, "{}", text(&same));
+    assert!(text(&same).starts_with("PASS"));
+    let changed = gate(&extra_op(), &[]);
+    assert_eq!(code(&changed), 1);
+    for part in [
+        "failed new_op at CNN_0.Sequential_0.Block_1",
+        "called in gen.py:8 forward",
+        "aten::sin: 0 → 1",
+        "--find 'module(\"Block_1\")'",
+    ] {
+        assert!(text(&changed).contains(part), "{part}: {}", text(&changed));
+    }
+    let other = gate(&example("resnet.cuda.json.gz"), &[]);
+    assert_eq!(code(&other), 3);
+    assert!(text(&other).contains("GPU events"), "{}", text(&other));
+    assert_eq!(code(&gate(&example("resnet.cuda.json.gz"), &["--inconclusive", "pass"])), 0);
+}
+
+#[test]
+fn the_command_that_a_finding_prints_shows_its_calls() {
+    let shown = run(
+        &folder(),
+        &["tree", &extra_op(), "--all", "--find", r#"module("Block_1") / op("aten::sin")"#],
+    );
+    assert_eq!(code(&shown), 0, "{}", errors(&shown));
+    let lines = text(&shown);
+    assert!(lines.contains("nn.Module: Block_1") && lines.contains("aten::sin"), "{lines}");
+    assert!(!lines.contains("aten::pow") && !lines.contains("Block_2"), "{lines}");
+    let unknown = run(&folder(), &["tree", &extra_op(), "--all", "--find", r#"module("Blok_1")"#]);
+    assert_eq!(code(&unknown), 2);
+    assert!(errors(&unknown).contains("the nearest module is `Block_"), "{}", errors(&unknown));
+    let misspelt = run(&folder(), &["tree", &extra_op(), "--find", r#"modul("Block_1")"#]);
+    assert!(errors(&misspelt).contains("did you mean `module`?"), "{}", errors(&misspelt));
+}
+
+#[test]
+fn a_baseline_is_recorded_shown_checked_and_accepted() {
+    let folder = folder();
+    let recorded = run(&folder, &["baseline", "record", &cnn(), "-o", "base.ttb"]);
+    assert_eq!(code(&recorded), 0, "{}", errors(&recorded));
+    let shown = run(&folder, &["baseline", "show", "base.ttb"]);
+    assert!(text(&shown).contains("1 runs, 3 steps, on cpu"), "{}", text(&shown));
+    assert_eq!(code(&run(&folder, &["gate", "--baseline", "base.ttb", &rerun()])), 0);
+    assert_eq!(code(&run(&folder, &["gate", "--baseline", "base.ttb", &extra_op()])), 1);
+    let accepted = run(&folder, &["baseline", "accept", "base.ttb", &extra_op()]);
+    assert_eq!(code(&accepted), 0);
+    assert!(text(&accepted).contains("new_op at CNN_0.Sequential_0.Block_1"));
+    assert_eq!(code(&run(&folder, &["gate", "--baseline", "base.ttb", &extra_op()])), 0);
+    assert_eq!(code(&run(&folder, &["gate", "--baseline", "base.ttb", &cnn()])), 1);
+}
+
+#[test]
+fn a_baseline_that_is_none_is_refused_with_its_reason() {
+    let folder = folder();
+    let refused = |bytes: &[u8], reason: &str| {
+        std::fs::write(folder.path().join("base.ttb"), bytes).expect("a file");
+        let output = run(&folder, &["gate", "--baseline", "base.ttb", &cnn()]);
+        assert_eq!(code(&output), 2, "{reason}");
+        let line = errors(&output);
+        assert!(line.contains("base.ttb") && line.contains(reason), "{reason}: {line}");
+    };
+    refused(b"", "is empty");
+    refused(b"{\"traceEvents\": []}", "is no baseline");
+    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 99}", "schema 99");
+    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 1}", "is damaged");
+    refused(b"not JSON", "is damaged, or no baseline");
+    run(&folder, &["baseline", "record", &cnn(), "-o", "good.ttb"]);
+    let good = std::fs::read(folder.path().join("good.ttb")).expect("a baseline");
+    refused(&good[..good.len() / 2], "");
+    let missing = run(&folder, &["gate", "--baseline", "none.ttb", &cnn()]);
+    assert_eq!(code(&missing), 2);
+}
+
+#[test]
+fn rules_are_read_from_a_file_and_a_misspelt_one_is_bad_input() {
+    let folder = folder();
+    let with = |rules: &str| {
+        std::fs::write(folder.path().join("tracetree.toml"), rules).expect("a file");
+        let output = run(&folder, &["gate", "--base", &cnn(), "--new", &extra_op()]);
+        (code(&output), text(&output), errors(&output))
+    };
+    assert_eq!(with("[[rule]]\nrule = \"new_op\"\nseverity = \"warning\"").0, 0);
+    assert_eq!(with("[[rule]]\nrule = \"new_op\"\nseverity = \"off\"").0, 0);
+    assert_eq!(with("[[rule]]\nrule = \"new_op\"\nallowed = 9").0, 0);
+    let scoped = "[[rule]]\nrule = \"new_op\"\nseverity = \"off\"\n[[rule]]\nrule = \"new_op\"\npath = 'module(\"Block_1\")'";
+    assert_eq!(with(scoped).0, 1);
+    assert_eq!(with(&scoped.replace("Block_1", "Block_2")).0, 0);
+    let (code, _, errors) = with("[[rule]]\nrule = \"new_ops\"");
+    assert_eq!(code, 2);
+    assert!(errors.contains("did you mean `new_op`?"), "{errors}");
+    assert_eq!(
+        with("budgets = ['launches <= 3']\n[[rule]]\nrule = \"new_op\"\nseverity = \"off\"").0,
+        0
+    );
+    let over =
+        with("budgets = ['host_time < 1 us']\n[[rule]]\nrule = \"new_op\"\nseverity = \"off\"");
+    assert_eq!(over.0, 1, "{}", over.1);
+    assert!(over.1.contains("host_time < 1 us"), "{}", over.1);
+}
+
+#[test]
+fn a_rule_about_time_that_was_asked_for_is_inconclusive_with_one_run_unless_it_is_hard() {
+    let folder = folder();
+    let with = |rule: &str| {
+        std::fs::write(folder.path().join("rules.toml"), rule).expect("a file");
+        // The candidate is slower than any limit of nothing.
+        run(
+            &folder,
+            &["gate", "--base", &cnn(), "--new", &slower(&folder, 3), "--rules", "rules.toml"],
+        )
+    };
+    let asked = with("[[rule]]\nrule = \"host_time\"\nlimit = \"50%\"");
+    assert_eq!(code(&asked), 3, "{}", text(&asked));
+    assert!(text(&asked).contains("one run each, noise between runs unknown"), "{}", text(&asked));
+    let hard = with("[[rule]]\nrule = \"host_time\"\nlimit = \"50%\"\nhard = true");
+    assert_eq!(code(&hard), 1, "{}", text(&hard));
+    let wide = with("[[rule]]\nrule = \"host_time\"\nlimit = \"900%\"");
+    assert_eq!(code(&wide), 0, "{}", text(&wide));
+}
+
+/// The rerun with all times multiplied: what starts and what lasts.
+fn slower(folder: &TempDir, factor: u32) -> String {
+    let trace = scaled(&rerun(), f64::from(factor));
+    write(folder, &format!("slower_{factor}.json"), &trace)
+}
+
+fn scaled(path: &str, factor: f64) -> Value {
+    use std::io::Read;
+    let file = std::fs::File::open(path).expect("a file");
+    let mut json = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut json).expect("gzip");
+    let mut trace: Value = serde_json::from_str(&json).expect("JSON");
+    for event in trace["traceEvents"].as_array_mut().expect("events") {
+        for field in ["ts", "dur"] {
+            if let Some(time) = event[field].as_f64() {
+                event[field] = Value::from(time * factor);
+            }
+        }
+    }
+    trace
+}
+
+fn write(folder: &TempDir, name: &str, trace: &Value) -> String {
+    let path: PathBuf = folder.path().join(name);
+    std::fs::write(&path, trace.to_string()).expect("a file");
+    path.display().to_string()
+}
+
+/// Runs of one program: the rerun with times that differ by these factors.
+fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
+    let one = |(at, factor): (usize, &f64)| {
+        write(folder, &format!("{name}_{at}.json"), &scaled(&rerun(), *factor))
+    };
+    factors.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn time_fails_with_several_runs_where_it_is_proven_and_passes_within_noise() {
+    let folder = folder();
+    let base = runs(&folder, "base", &[1.0, 1.01, 0.99]);
+    let slow = runs(&folder, "slow", &[1.3, 1.31, 1.29]);
+    let noisy = runs(&folder, "noisy", &[1.0, 1.35, 0.98]);
+    let gate = |new: &[String]| {
+        let mut arguments = vec!["gate", "--base"];
+        arguments.extend(base.iter().map(String::as_str));
+        arguments.push("--new");
+        arguments.extend(new.iter().map(String::as_str));
+        run(&folder, &arguments)
+    };
+    let slower = gate(&slow);
+    assert_eq!(code(&slower), 1, "{}", text(&slower));
+    assert!(text(&slower).contains("failed host_time"), "{}", text(&slower));
+    assert!(text(&slower).contains("noise between runs: step_wall"), "{}", text(&slower));
+    for new in [&noisy, &base] {
+        let output = gate(new);
+        assert_eq!(code(&output), 0, "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_diff_of_several_runs_judges_by_runs_and_tells_their_noise() {
+    let folder = folder();
+    let base = runs(&folder, "base", &[1.0, 1.01, 0.99]);
+    let slow = runs(&folder, "slow", &[1.3, 1.31, 1.29]);
+    let mut arguments = vec!["diff", "--base"];
+    arguments.extend(base.iter().map(String::as_str));
+    arguments.push("--new");
+    arguments.extend(slow.iter().map(String::as_str));
+    arguments.extend(["--fail-on", "10%", "-o", "report"]);
+    let output = run(&folder, &arguments);
+    assert_eq!(code(&output), 1, "{}", errors(&output));
+    assert!(text(&output).contains("3 runs of base_0"), "{}", text(&output));
+    let summary =
+        std::fs::read_to_string(folder.path().join("report/summary.json")).expect("a file");
+    let summary: Value = serde_json::from_str(&summary).expect("JSON");
+    assert_eq!(summary["verdict"]["repeats"], "runs");
+    assert_eq!(summary["verdict"]["total"], "slower");
+    assert!(summary["verdict"]["words"].as_str().is_some_and(|words| words.contains("3 runs")));
+    // Against each other, the runs of one side come out clean.
+    let mut arguments = vec!["diff", "--base"];
+    arguments.extend(base.iter().map(String::as_str));
+    arguments.push("--new");
+    arguments.extend(base.iter().rev().map(String::as_str));
+    arguments.extend(["--fail-on", "1%", "-o", "same"]);
+    let same = run(&folder, &arguments);
+    assert_eq!(code(&same), 0, "{}", errors(&same));
+}
+
+#[test]
+fn runs_of_two_programs_on_one_side_are_bad_input() {
+    let output = run(
+        &folder(),
+        &["gate", "--base", &cnn(), &example("resnet.cuda.json.gz"), "--new", &cnn()],
+    );
+    assert_eq!(code(&output), 2);
+    assert!(errors(&output).contains("is no run of the program"), "{}", errors(&output));
+}
+
+#[test]
+fn patterns_and_folders_stand_for_the_runs_in_them() {
+    let folder = folder();
+    runs(&folder, "run", &[1.0, 1.0]);
+    let pattern = folder.path().join("run_*.json").display().to_string();
+    let here = folder.path().display().to_string();
+    for runs in [&pattern, &here] {
+        let output = run(&folder, &["gate", "--base", runs, "--new", runs]);
+        assert!(text(&output).contains("2 | 2 runs"), "{}{}", text(&output), errors(&output));
+    }
+    let none = run(&folder, &["gate", "--base", &cnn(), "--new", &here, "none_*.json"]);
+    assert_eq!(code(&none), 2);
+    assert!(errors(&none).contains("stands for no trace"), "{}", errors(&none));
+}
+
+#[test]
+fn json_is_what_the_published_schema_says() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../docs/gate.schema.json")).expect("JSON");
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("gate.json", schema).expect("a schema");
+    let id = compiler.compile("gate.json", &mut schemas).expect("a schema");
+    for new in [rerun(), extra_op(), example("resnet.cuda.json.gz")] {
+        let output = gate(&new, &["--format", "json"]);
+        let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+        if let Err(error) = schemas.validate(&json, id) {
+            panic!("{new}: {error:#}");
+        }
+        assert_eq!(json["exit_code"], code(&output));
+        // The schema is no schema of anything.
+        let mut wrong = json.clone();
+        wrong["outcome"] = Value::from("maybe");
+        assert!(schemas.validate(&wrong, id).is_err());
+    }
+}
+
+#[test]
+fn junit_has_a_case_for_each_rule() {
+    let failed = gate(&extra_op(), &["--format", "junit"]);
+    let xml = text(&failed);
+    assert_eq!(code(&failed), 1);
+    assert_eq!(xml.matches("<testcase ").count(), 16, "{xml}");
+    assert_eq!(xml.matches("<failure").count(), 1, "{xml}");
+    assert!(xml.contains("name=\"new_op\"") && xml.contains("aten::sin: 0 → 1"), "{xml}");
+    let other = text(&gate(&example("resnet.cuda.json.gz"), &["--format", "junit"]));
+    assert!(other.contains("<error message=\"inconclusive\""), "{other}");
+}
+
+#[test]
+fn github_annotates_the_line_that_calls_and_markdown_lists_all() {
+    let lines = text(&gate(&extra_op(), &["--format", "github"]));
+    assert!(lines.starts_with("::error file=gen.py,line=8,title=new_op::"), "{lines}");
+    let markdown = text(&gate(&extra_op(), &["--format", "md"]));
+    assert!(markdown.contains("| failed | `new_op` |"), "{markdown}");
+    let unknown = gate(&extra_op(), &["--format", "jsno"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(errors(&unknown).contains("did you mean json?"), "{}", errors(&unknown));
+}
+
+#[test]
+fn a_history_tells_where_baselines_changed() {
+    let folder = folder();
+    for at in 0..12 {
+        let factor = if at < 6 { 1.0 } else { 1.4 } + f64::from(at % 3) * 0.004;
+        let trace = write(&folder, "run.json", &scaled(&rerun(), factor));
+        let name = format!("base_{at:02}.ttb");
+        run(&folder, &["baseline", "record", &trace, "-o", &name]);
+    }
+    let output = run(&folder, &["history", "."]);
+    let lines = text(&output);
+    assert!(lines.starts_with("12 baselines"), "{lines}{}", errors(&output));
+    assert!(lines.contains("step_wall at base_06"), "{lines}");
+    assert!(lines.contains("place:CNN_0 at base_06"), "{lines}");
+    assert!(!lines.contains("base_05") && !lines.contains("base_07"), "{lines}");
+    let json: Value =
+        serde_json::from_str(&text(&run(&folder, &["history", ".", "--format", "json"])))
+            .expect("JSON");
+    assert_eq!(json["baselines"].as_array().map(Vec::len), Some(12));
+    let page = text(&run(&folder, &["history", ".", "--format", "html"]));
+    assert!(page.contains("<svg") && page.contains("step_wall"), "{page}");
+}
+
+/// A trace of examples/traces/h100.
+fn h100(name: &str) -> String {
+    example(&format!("h100/{name}.pt.trace.json.gz"))
+}
+
+#[test]
+fn captures_are_given_found_beside_the_trace_and_kept_in_mind_by_a_baseline() {
+    let (replay, capture) = (h100("decode_graph"), h100("decode_graph.capture"));
+    let eager = h100("decode_eager");
+    let place = folder();
+    let record = run(&place, &["baseline", "record", &replay, "--capture", &capture]);
+    assert_eq!(code(&record), 0, "{}", errors(&record));
+    assert!(text(&record).contains("captures of its graphs"), "{}", text(&record));
+    assert!(errors(&record).contains("CAPTURE_READ"), "{}", errors(&record));
+
+    // The trace, with its capture in the usual folder beside it.
+    let beside = place.path().join("run/capture_traces");
+    std::fs::create_dir_all(&beside).expect("a folder");
+    std::fs::copy(&capture, beside.join("graph.json.gz")).expect("a copy");
+    let trace = place.path().join("run/decode.json.gz").display().to_string();
+    std::fs::copy(&replay, &trace).expect("a copy");
+    let found = run(&place, &["gate", "--baseline", "base.ttb", &trace]);
+    assert_eq!(code(&found), 0, "{}", text(&found));
+    assert!(text(&found).contains("CAPTURE_FOUND"), "{}", text(&found));
+    let without = run(&place, &["gate", "--baseline", "base.ttb", &trace, "--no-captures"]);
+    assert_eq!(code(&without), 0, "{}", text(&without));
+    assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
+
+    // Eager code has the ops of the capture; without it nothing can be said.
+    let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
+    assert_eq!(code(&bare), 3, "{}", text(&bare));
+    assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));
+    let arguments = ["gate", "--base", &eager, "--new", &replay, "--new-capture", &capture];
+    let told = run(&place, &arguments);
+    assert_eq!(code(&told), 0, "{}", text(&told));
+
+    // What a baseline file was recorded with is settled.
+    let arguments = ["gate", "--baseline", "base.ttb", &trace, "--base-capture", &capture];
+    let refused = run(&place, &arguments);
+    assert_eq!(code(&refused), 2);
+    assert!(errors(&refused).contains("when it is recorded"), "{}", errors(&refused));
+}
+
+#[test]
+fn the_first_findings_of_a_rule_are_told_at_length_and_the_others_in_a_line() {
+    let base = h100("resnet_eager");
+    let changed =
+        run(&folder(), &["gate", "--base", &base, "--new", &h100("resnet_channels_last")]);
+    let told = text(&changed);
+    assert_eq!(told.matches("look closer: ").count(), 5, "{told}");
+    assert_eq!(told.matches("another kernel: ").count(), 36, "every place is named: {told}");
+    assert!(told.contains("\nfailed new_kernel as well at\n"), "{told}");
+}

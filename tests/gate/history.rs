@@ -1,0 +1,56 @@
+//! Change points as an independent program finds them, and the history of baselines.
+
+use serde_json::Value;
+use tracetree::gate::{Search, change_points};
+
+/// Series of Apache Otava's own tests and made ones with planted shifts, each with the change points
+/// that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. Where a point is taken away the
+/// release works out its two right neighbours again, and not the left one; the data are those with both
+/// neighbours, and `as_released` says whether the release finds the same points.
+const ORACLE: &str = include_str!("../data/change_points.json");
+
+fn numbers(values: &Value) -> Vec<f64> {
+    let values = values.as_array().expect("a list");
+    values.iter().map(|value| value.as_f64().expect("a number")).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    // The oracle writes NaN where a mean is of nothing; none of these series has such.
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn change_points_are_those_of_an_independent_program() {
+    let oracle: Value = serde_json::from_str(ORACLE).expect("JSON");
+    let cases = oracle["expected"].as_array().expect("cases");
+    let mut found_any = 0;
+    for case in cases {
+        let name = case["name"].as_str().expect("a name");
+        let series = numbers(&oracle["series"][name]);
+        let search = Search {
+            window: case["window"].as_u64().expect("a window") as usize,
+            most_p: number(&case["most_p"]),
+            least_change: number(&case["least_change"]),
+        };
+        let found = change_points(&series, &search);
+        let expected = case["points"].as_array().expect("points");
+        let at: Vec<u64> = found.iter().map(|point| point.at as u64).collect();
+        let expected_at: Vec<u64> =
+            expected.iter().map(|point| point["at"].as_u64().expect("a position")).collect();
+        assert_eq!(at, expected_at, "{name} {search:?}");
+        found_any += at.len();
+        let is_usual = search == Search::default();
+        assert!(!is_usual || case["as_released"] == true, "{name}");
+        for (point, expected) in found.iter().zip(expected) {
+            for (value, expected) in [
+                (point.before, number(&expected["before"])),
+                (point.after, number(&expected["after"])),
+                (point.p, number(&expected["p"])),
+            ] {
+                let distance = (value - expected).abs();
+                assert!(distance <= 1e-9 * expected.abs().max(1e-12), "{name}: {value} {expected}");
+            }
+        }
+    }
+    assert!(found_any > 40, "{found_any}");
+}

@@ -1,0 +1,11 @@
+//! Runs held against a baseline: rules, changes with their place, history.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod command;
+mod h100;
+mod history;
+mod known_changes;
+mod one_change;
+mod structure;

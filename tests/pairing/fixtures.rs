@@ -1,0 +1,75 @@
+//! Each folder of `tests/fixtures` that shows a phenomenon: its files, and its snapshot.
+
+use crate::support::compared::compare_files;
+use crate::support::fixtures::FIXTURES;
+use crate::support::phenomena::{self, Phenomenon};
+use crate::support::screen::screen;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use tracetree::{PerSide, Side};
+
+/// Most lines that a screen holds.
+const SCREEN: usize = 60;
+
+#[test]
+fn every_phenomenon_looks_like_its_snapshot() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let _bound = settings.bind_to_scope();
+    for phenomenon in phenomena::ALL {
+        let text = compare_files(phenomenon.files(), screen);
+        assert!(text.lines().count() <= SCREEN, "{} is more than a screen", phenomenon.name);
+        insta::assert_snapshot!(phenomenon.name, text);
+    }
+}
+
+#[test]
+fn the_files_are_what_the_closures_write() {
+    for phenomenon in phenomena::ALL {
+        let (texts, files) = (phenomenon.texts(), phenomenon.files());
+        for side in Side::BOTH {
+            let file = fs::read_to_string(&files[side]).expect("a committed trace");
+            assert!(
+                file == texts[side],
+                "run `cargo run --example make_fixtures`: {:?}",
+                files[side]
+            );
+        }
+    }
+}
+
+#[test]
+fn every_pair_is_a_phenomenon_with_a_readme() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let folders: BTreeSet<String> = fs::read_dir(root)
+        .expect("the fixtures")
+        .map(|entry| entry.expect("a folder"))
+        .filter(|entry| entry.path().join("baseline.json").exists())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| FIXTURES.iter().all(|lowering| lowering.folder != name))
+        .collect();
+    assert_eq!(folders, phenomena::ALL.map(|known| known.name.to_owned()).into());
+    for phenomenon in phenomena::ALL {
+        let readme = fs::read_to_string(phenomenon.folder().join("README.md")).expect("a README");
+        assert!(readme.starts_with("# ") && readme.lines().count() >= 3, "{}", phenomenon.name);
+    }
+}
+
+/// What two recorders wrote of one program has no difference, whichever years they are of.
+#[test]
+fn recorders_of_other_years_tell_the_same_story() {
+    for name in ["format_2021", "external_id_era"] {
+        let phenomenon = Phenomenon::of(name);
+        compare_files(phenomenon.files(), |analysis| {
+            assert_eq!(analysis.diff().differences(), vec![], "{name}");
+            let owners = PerSide::from_fn(|side| {
+                analysis.rows().iter().map(|row| analysis.event_names(row, side)).collect()
+            });
+            let expected: Vec<Vec<&str>> = vec![vec!["relu_kernel"], vec!["reduce_kernel"]];
+            assert_eq!(owners, PerSide::new(expected.clone(), expected), "{name}");
+        });
+    }
+}

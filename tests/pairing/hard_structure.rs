@@ -1,0 +1,127 @@
+//! Structures that an alignment easily gets wrong: what is left over stands in another gap, or is
+//! known by its kernels alone, or is nothing that counts as evidence.
+
+use crate::support::compared::{align_threads as look, shaped};
+use crate::support::find::{call, calls, relation};
+use crate::support::trace_builder::HostThread;
+use tracetree::Side;
+use tracetree::diff::Relation;
+
+#[test]
+fn programs_that_share_only_that_they_launch_stay_one_sided() {
+    let program = |library: &'static str, rows: i64| {
+        move |t: &mut HostThread<'_>| {
+            for number in 0..40 {
+                let name = format!("{library}::op_{}", number % 7);
+                let kernel = format!("{library}_kernel_{}", number % 7);
+                t.op(shaped(&name, rows), |t| t.kernel(&kernel, 5.0));
+            }
+        }
+    };
+    look(program("aten", 8), program("jax", 16), |diff| {
+        for side in Side::BOTH {
+            let tree = diff.tree(side);
+            for call in tree.calls().filter(|&call| tree.event(call).is_some()) {
+                assert_eq!(diff.relation(side, call), Relation::only(side), "{}", tree.name(call));
+            }
+        }
+    });
+    // The same shapes are evidence enough: another name space of the same program.
+    look(program("aten", 8), program("jax", 8), |diff| {
+        let tree = diff.tree(Side::Baseline);
+        for op in calls(tree, "aten::op_3") {
+            assert_eq!(diff.relation(Side::Baseline, op), Relation::Renamed);
+        }
+    });
+}
+
+#[test]
+fn a_wrapper_around_queries_alone_is_opened() {
+    let around = |t: &mut HostThread<'_>| {
+        t.op("aten::mm", |t| t.kernel("gemm", 5.0));
+        t.op("aten::empty", |t| t.call("cudaEventQuery"));
+        t.op("aten::add", |t| t.kernel("add", 5.0));
+    };
+    let bare = |t: &mut HostThread<'_>| {
+        t.op("aten::mm", |t| t.kernel("gemm", 5.0));
+        t.call("cudaEventQuery");
+        t.op("aten::add", |t| t.kernel("add", 5.0));
+    };
+    look(around, bare, |diff| {
+        let query = (Relation::Same, Some("cudaEventQuery"));
+        assert_eq!(relation(diff, Side::Baseline, "cudaEventQuery"), query);
+        assert_eq!(relation(diff, Side::Baseline, "aten::empty").1, None);
+    });
+}
+
+#[test]
+fn what_a_wrapper_holds_is_found_in_another_gap() {
+    let flat = |t: &mut HostThread<'_>| {
+        t.op(shaped("aten::sqrt", 3), |t| t.kernel("sqrt", 5.0));
+        t.op(shaped("aten::div", 3), |t| t.kernel("div", 5.0));
+        t.op(shaped("aten::add_", 3), |t| t.kernel("add", 5.0));
+        t.op(shaped("aten::mul", 3), |t| t.kernel("mul", 5.0));
+    };
+    let wrapped_and_swapped = |t: &mut HostThread<'_>| {
+        t.op("wrapper", |t| {
+            t.op(shaped("aten::div", 3), |t| t.kernel("div", 5.0));
+            t.op(shaped("aten::add_", 3), |t| t.kernel("add", 5.0));
+        });
+        t.op(shaped("aten::sqrt", 3), |t| t.kernel("sqrt", 5.0));
+        t.op(shaped("aten::mul", 3), |t| t.kernel("mul", 5.0));
+    };
+    look(flat, wrapped_and_swapped, |diff| {
+        for name in ["aten::sqrt", "aten::div", "aten::add_", "aten::mul"] {
+            let (relation, partner) = relation(diff, Side::Baseline, name);
+            assert!(relation.is_common() && partner == Some(name), "{name}: {relation:?}");
+        }
+        assert_eq!(relation(diff, Side::Candidate, "wrapper").1, None);
+    });
+}
+
+#[test]
+fn equal_launches_change_places_and_unlike_ones_do_not() {
+    let launches = |kernels: [&'static str; 2]| {
+        move |t: &mut HostThread<'_>| {
+            t.launch("cudaLaunchKernel").kernel(kernels[0], 5.0);
+            t.op(shaped("aten::mm", 3), |t| t.kernel("gemm", 50.0));
+            t.launch("cudaLaunchKernel").kernel(kernels[1], 7.0);
+        }
+    };
+    look(launches(["first", "second"]), launches(["second", "first"]), |diff| {
+        for name in ["first", "second"] {
+            assert_eq!(relation(diff, Side::Baseline, name).1, Some(name));
+        }
+        assert_eq!(relation(diff, Side::Baseline, "gemm").1, Some("gemm"));
+    });
+}
+
+#[test]
+fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
+    let algorithm = |steps: &'static [&'static str], copies: usize| {
+        move |t: &mut HostThread<'_>| {
+            t.op(shaped("aten::convolution_backward", 3), |t| {
+                for _ in 0..copies {
+                    t.launch("cudaLaunchKernel").kernel("layout", 2.0);
+                }
+                t.op(shaped("aten::empty", 3), |_| ());
+                for step in steps {
+                    t.launch("cudaLaunchKernel").kernel(step, 9.0);
+                }
+            });
+        }
+    };
+    // One copy less before, so the op has another number of launches; behind the anchor as many.
+    look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
+        let gemm = relation(diff, Side::Baseline, "volta_gemm");
+        assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
+        let tree = diff.tree(Side::Baseline);
+        let copies = calls(tree, "layout").into_iter();
+        assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
+    });
+    // Behind the anchor another number of several: nothing tells which is which.
+    look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
+        let gemm = call(diff.tree(Side::Baseline), "volta_b");
+        assert_eq!(diff.partner(Side::Baseline, gemm), None);
+    });
+}

@@ -1,0 +1,13 @@
+//! Two traces → which call is which, on made, changed and real traces.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod evidence;
+mod fixtures;
+mod ground_truth;
+mod hard_structure;
+mod phenomena;
+mod places;
+mod random_laws;
+mod real_changes;

@@ -1,0 +1,340 @@
+//! Equal calls, told apart by where they stand, how much they work on and what runs beside them: each test
+//! is about one piece of that evidence, and fails where that piece is switched off.
+
+use crate::support::compared::{align_threads as look, compare_texts, shaped};
+use crate::support::find::calls;
+use crate::support::trace_builder::{HostThread, TraceBuilder};
+use tracetree::diff::{Relation, TraceDiff};
+use tracetree::{PerSide, Side};
+
+/// Of the calls of a name in the baseline, which one of the candidate each has for its partner.
+fn partners(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
+    let theirs = calls(diff.tree(Side::Candidate), name);
+    let mine = calls(diff.tree(Side::Baseline), name).into_iter();
+    mine.map(|call| {
+        let partner = diff.partner(Side::Baseline, call)?;
+        theirs.iter().position(|&other| other == partner)
+    })
+    .collect()
+}
+
+fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
+    let mine = calls(diff.tree(Side::Baseline), name).into_iter();
+    mine.map(|call| diff.relation(Side::Baseline, call)).collect()
+}
+
+/// All calls of a name keep their order.
+fn in_order(count: usize) -> Vec<Option<usize>> {
+    (0..count).map(Some).collect()
+}
+
+fn op(t: &mut HostThread<'_>, name: &str) {
+    t.op(shaped(&format!("aten::{name}"), 3), |t| t.kernel(name, 5.0));
+}
+
+/// An op that holds as many others.
+fn large(t: &mut HostThread<'_>, name: &str, size: usize) {
+    t.op(shaped(&format!("aten::{name}"), 3), |t| {
+        for part in 0..size {
+            t.leaf(shaped(&format!("aten::{name}_{part}"), 3));
+        }
+        t.kernel(name, 5.0);
+    });
+}
+
+#[test]
+fn the_equal_one_of_like_siblings_is_the_partner_and_not_a_larger_one() {
+    let f = |t: &mut HostThread<'_>, more: Option<&str>| {
+        t.op(shaped("aten::f", 3), |t| {
+            op(t, "mul");
+            more.into_iter().for_each(|name| op(t, name));
+        });
+    };
+    let baseline = TraceBuilder::cuda().thread("main", |t| f(t, None));
+    let candidate = TraceBuilder::cuda().thread("main", |t| {
+        for more in [Some("add"), None, Some("sub")] {
+            f(t, more);
+        }
+    });
+    let [one, two] = [baseline, candidate].map(|builder| builder.json());
+    compare_texts(&PerSide::new(one, two), |analysis| {
+        assert_eq!(partners(analysis.diff(), "aten::f"), [Some(1)]);
+    });
+}
+
+#[test]
+fn a_call_stands_behind_all_that_the_one_before_it_holds() {
+    // The second of two calls changes places with the large one before it, and the first one is gone:
+    // that one is nearer, if the place of a call is where the one before it begins.
+    let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
+        large(t, "linear", 12);
+        if before {
+            op(t, "sigmoid");
+        }
+        large(t, "norm", 6);
+        if behind {
+            op(t, "sigmoid");
+        }
+        op(t, "mul");
+    };
+    let whole = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, false, true);
+        block(t, false, true);
+        op(t, "end");
+    };
+    let changed = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, false, false);
+        block(t, true, false);
+        op(t, "end");
+    };
+    look(whole, changed, |diff| {
+        assert_eq!(partners(diff, "aten::sigmoid"), [None, Some(0)]);
+        assert_eq!(relations(diff, "aten::norm"), [Relation::Same; 2]);
+    });
+}
+
+#[test]
+fn calls_that_moved_in_one_place_each_do_not_cross() {
+    // What is between the two blocks is less than what each call moved over.
+    let block = |t: &mut HostThread<'_>, swapped: bool| {
+        op(t, "add");
+        if swapped {
+            op(t, "relu");
+        }
+        large(t, "norm", 12);
+        if !swapped {
+            op(t, "relu");
+        }
+    };
+    let run = |swapped: bool| {
+        move |t: &mut HostThread<'_>| {
+            op(t, "begin");
+            (0..2).for_each(|_| block(t, swapped));
+            op(t, "end");
+        }
+    };
+    look(run(false), run(true), |diff| {
+        assert_eq!(partners(diff, "aten::relu"), in_order(2));
+        assert_eq!(relations(diff, "aten::relu"), [Relation::Moved; 2]);
+    });
+}
+
+#[test]
+fn a_call_that_changed_places_with_a_whole_pass_is_still_beside_it() {
+    let step = |t: &mut HostThread<'_>, number: usize, swapped: bool| {
+        if !swapped {
+            op(t, "zero_grad");
+        }
+        large(t, &format!("forward_{number}"), 600);
+        if swapped {
+            op(t, "zero_grad");
+        }
+        // More siblings than a frame has, so that something is far.
+        for number in 0..40 {
+            op(t, &format!("optimizer_{number}"));
+        }
+    };
+    let run = |swapped: usize| {
+        move |t: &mut HostThread<'_>| {
+            for number in 0..3 {
+                step(t, number, number == swapped);
+            }
+        }
+    };
+    look(run(3), run(1), |diff| {
+        assert_eq!(partners(diff, "aten::zero_grad"), in_order(3));
+        assert_eq!(relations(diff, "aten::zero_grad")[1], Relation::Moved);
+    });
+}
+
+#[test]
+fn branches_are_told_by_what_they_hold_even_if_that_is_one_shape_of_many_calls() {
+    let embedding = |t: &mut HostThread<'_>, number: usize, rows: i64| {
+        t.module(&format!("Embedding_{number}"), |t| {
+            t.frame("torch/nn/modules/sparse.py(189): forward", |t| {
+                for line in 0..30 {
+                    t.frame(&format!("torch/nn/functional.py({line}): check_{line}"), |_| ());
+                }
+                t.op(shaped("aten::embedding", rows), |t| t.kernel("gather", 5.0));
+            });
+        });
+    };
+    let run = |rows: [i64; 2]| {
+        move |t: &mut HostThread<'_>| {
+            t.frame("model.py(5): forward", |t| {
+                for (number, rows) in rows.into_iter().enumerate() {
+                    embedding(t, number, rows);
+                }
+            });
+        }
+    };
+    look(run([30_522, 2]), run([2, 30_522]), |diff| {
+        assert_eq!(partners(diff, "aten::embedding"), [Some(1), Some(0)]);
+    });
+}
+
+#[test]
+fn where_shapes_were_not_recorded_the_grid_tells_calls_apart() {
+    let gradient = |t: &mut HostThread<'_>, blocks: u32| {
+        t.op("AccumulateGrad", |t| {
+            t.launch("cudaLaunchKernel").grid([blocks, 1, 1], [128, 1, 1]).kernel("mul", 5.0);
+        });
+    };
+    let run = |grids: [u32; 3]| {
+        move |t: &mut HostThread<'_>| {
+            for (number, blocks) in grids.into_iter().enumerate() {
+                gradient(t, blocks);
+                t.op(format!("Backward{number}").as_str(), |t| t.kernel("k", 5.0));
+            }
+        }
+    };
+    look(run([7, 2359, 64]), run([2359, 7, 64]), |diff| {
+        assert_eq!(partners(diff, "AccumulateGrad"), [Some(1), Some(0), Some(2)]);
+    });
+}
+
+#[test]
+fn a_copy_is_told_by_its_bytes() {
+    let run = |sizes: [u64; 2]| {
+        move |t: &mut HostThread<'_>| {
+            for bytes in sizes {
+                t.op("aten::copy_", |t| t.memcpy("Memcpy HtoD", bytes, 5.0));
+            }
+        }
+    };
+    look(run([4, 1 << 20]), run([1 << 20, 4]), |diff| {
+        assert_eq!(partners(diff, "aten::copy_"), [Some(1), Some(0)]);
+    });
+}
+
+/// Layers of equal calls, on a thread of their own or not.
+fn layer(t: &mut HostThread<'_>) {
+    for name in ["linear", "view", "attention", "norm"] {
+        op(t, name);
+    }
+}
+
+#[test]
+fn what_another_thread_runs_now_is_the_whole_of_it() {
+    // What is left on the first thread behind the cut begins as the cut does.
+    let head = |t: &mut HostThread<'_>| {
+        op(t, "embedding");
+        layer(t);
+    };
+    let tail = |t: &mut HostThread<'_>| {
+        op(t, "linear");
+        op(t, "decoder");
+    };
+    let texts = PerSide::new(
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                head(t);
+                layer(t);
+                layer(t);
+                tail(t);
+            })
+            .json(),
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                head(t);
+                tail(t);
+            })
+            .thread("worker", |t| {
+                layer(t);
+                layer(t);
+            })
+            .json(),
+    );
+    compare_texts(&texts, |analysis| {
+        let diff = analysis.diff();
+        let tree = diff.tree(Side::Candidate);
+        let worker = tree.roots().nth(1).expect("two threads");
+        let mine = calls(diff.tree(Side::Baseline), "aten::linear");
+        let on_worker = |at: usize| {
+            let partner = diff.partner(Side::Baseline, mine[at]).expect("a partner");
+            tree.is_below(partner, worker)
+        };
+        assert_eq!([0, 1, 2, 3].map(on_worker), [false, true, true, false]);
+    });
+}
+
+#[test]
+fn a_block_that_moved_is_found_beside_more_that_is_new() {
+    let attention = |t: &mut HostThread<'_>| {
+        for name in ["query", "key", "value", "softmax", "add", "norm"] {
+            op(t, name);
+        }
+    };
+    let mlp = |t: &mut HostThread<'_>| {
+        for name in ["up", "gelu", "down", "add", "norm"] {
+            op(t, name);
+        }
+    };
+    let before = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        attention(t);
+        mlp(t);
+        op(t, "end");
+    };
+    let after = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        mlp(t);
+        op(t, "mask");
+        op(t, "fill");
+        attention(t);
+        op(t, "end");
+    };
+    look(before, after, |diff| {
+        assert_eq!(partners(diff, "aten::norm"), [Some(1), Some(0)]);
+        assert_eq!(partners(diff, "aten::add"), [Some(1), Some(0)]);
+    });
+}
+
+#[test]
+fn what_was_cut_off_is_the_end() {
+    let whole = |t: &mut HostThread<'_>| {
+        for name in ["begin", "relu", "relu", "mul", "relu", "add", "relu"] {
+            op(t, name);
+        }
+    };
+    let cut = |t: &mut HostThread<'_>| {
+        for name in ["begin", "relu", "relu"] {
+            op(t, name);
+        }
+    };
+    look(whole, cut, |diff| {
+        assert_eq!(partners(diff, "aten::relu"), [Some(0), Some(1), None, None]);
+    });
+}
+
+#[test]
+fn modules_that_are_equal_are_told_by_their_numbers() {
+    let norm = |t: &mut HostThread<'_>, number: usize| {
+        t.module(&format!("Norm_{number}"), |t| op(t, "norm"));
+    };
+    let forward = |t: &mut HostThread<'_>, order: &mut dyn FnMut(&mut HostThread<'_>)| {
+        t.frame("model.py(5): forward", order);
+    };
+    let before = |t: &mut HostThread<'_>| {
+        forward(t, &mut |t| {
+            norm(t, 0);
+            norm(t, 1);
+            large(t, "attention", 20);
+        });
+    };
+    let after = |t: &mut HostThread<'_>| {
+        forward(t, &mut |t| {
+            norm(t, 1);
+            large(t, "attention", 20);
+            norm(t, 0);
+        });
+    };
+    look(before, after, |diff| {
+        for number in 0..2 {
+            let name = format!("nn.Module: Norm_{number}");
+            assert_eq!(partners(diff, &name), [Some(0)], "{name}");
+        }
+    });
+}

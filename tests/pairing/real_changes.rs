@@ -1,0 +1,158 @@
+//! Real traces of a program before and after one change, where `TRACETREE_TRACES` says where they
+//! are: each pair differs in the one thing that was changed, and in nothing else.
+
+use crate::support::compared::compare_files;
+use crate::support::find::calls;
+use crate::support::traces::real;
+use std::collections::BTreeMap;
+use tracetree::analysis::Analysis;
+use tracetree::diff::{MergedNode, TraceDiff};
+use tracetree::tree::{CallId, CallKind, CallTree};
+use tracetree::{PerSide, Side};
+
+fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
+    let file = |name: &str| real(&format!("cpu/{name}.pt.trace.json.gz"));
+    if let (Some(baseline), Some(candidate)) = (file(baseline), file(candidate)) {
+        compare_files(PerSide::new(baseline, candidate), look);
+    }
+}
+
+#[test]
+fn a_rerun_shows_no_structural_difference() {
+    for model in ["cnn", "tfm"] {
+        cpu(model, &format!("{model}_rerun"), |analysis| {
+            assert_eq!(analysis.diff().differences(), vec![], "{model}");
+        });
+    }
+}
+
+#[test]
+fn recording_memory_changes_the_frames_of_the_profiler_alone() {
+    cpu("cnn", "cnn_mem", |analysis| {
+        let expected = BTreeMap::from([("torch/profiler/profiler.py(352): add_metadata_json", 1)]);
+        assert_eq!(outermost_alone(analysis.diff(), Side::Candidate), expected);
+        assert_eq!(outermost_alone(analysis.diff(), Side::Baseline), BTreeMap::new());
+    });
+}
+
+/// Names of the outermost calls that one side has alone, with how many there are.
+fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
+    let mut names = BTreeMap::new();
+    for point in diff.differences() {
+        if let MergedNode::Only(only, call) = diff.merged().node(point.node)
+            && only == side
+        {
+            *names.entry(diff.tree(side).name(call)).or_default() += 1;
+        }
+    }
+    names
+}
+
+/// Names of the ops that one side has alone, at any depth, with how many there are.
+fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
+    let tree: &CallTree = diff.tree(side);
+    let mut names = BTreeMap::new();
+    let ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
+    for op in ops.filter(|&op| diff.partner(side, op).is_none()) {
+        *names.entry(tree.name(op)).or_default() += 1;
+    }
+    names
+}
+
+/// `x + sin(x).pow(2) * 0.01` in each of three steps: its ops, theirs, and those of its backward.
+const EXTRA_OPS: [(&str, usize); 19] = [
+    ("AddBackward0", 3),
+    ("MulBackward0", 3),
+    ("PowBackward0", 3),
+    ("SinBackward0", 3),
+    ("aten::_to_copy", 9),
+    ("aten::add", 3),
+    ("aten::add_", 3),
+    ("aten::copy_", 12),
+    ("aten::cos", 3),
+    ("aten::empty_strided", 9),
+    ("aten::mul", 18),
+    ("aten::pow", 6),
+    ("aten::result_type", 6),
+    ("aten::sin", 3),
+    ("aten::to", 15),
+    ("autograd::engine::evaluate_function: AddBackward0", 3),
+    ("autograd::engine::evaluate_function: MulBackward0", 3),
+    ("autograd::engine::evaluate_function: PowBackward0", 3),
+    ("autograd::engine::evaluate_function: SinBackward0", 3),
+];
+
+#[test]
+fn an_extra_expression_shows_precisely_its_ops_in_three_steps() {
+    for mode in ["", "_nostack"] {
+        cpu(&format!("cnn{mode}"), &format!("cnn_extra_op{mode}"), |analysis| {
+            let diff = analysis.diff();
+            assert_eq!(outermost_alone(diff, Side::Baseline), BTreeMap::new(), "{mode}");
+            assert_eq!(ops_alone(diff, Side::Candidate), EXTRA_OPS.into(), "{mode}");
+        });
+    }
+}
+
+#[test]
+fn an_extra_layer_leaves_the_old_ones_paired_with_themselves() {
+    cpu("cnn", "cnn_extra_layer", |analysis| {
+        let diff = analysis.diff();
+        let old = diff.tree(Side::Baseline);
+        for call in old.calls() {
+            assert!(diff.partner(Side::Baseline, call).is_some(), "{} is lost", old.name(call));
+        }
+        let dims = |side: Side, call: CallId| {
+            let tree = diff.tree(side);
+            tree.arguments(call).map(|arguments| tree.trace().text(arguments.dims))
+        };
+        for call in calls(old, "aten::convolution") {
+            let partner = diff.partner(Side::Baseline, call).expect("a partner");
+            assert_eq!(dims(Side::Baseline, call), dims(Side::Candidate, partner));
+        }
+    });
+}
+
+#[test]
+fn unfused_projections_differ_under_the_attention_layers() {
+    cpu("tfm", "tfm_unfused_qkv", |analysis| {
+        let mut found = points_by_module(analysis.diff());
+        // The backward has no modules; its points are those of the same three layers and steps,
+        // and the additions of the gradients of the three projections.
+        let backward = found.remove("").expect("points on the backward thread");
+        let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
+        assert!(backward.iter().all(|name| expected(name)), "{backward:?}");
+        let linear = backward.iter().filter(|name| name.ends_with(": AddmmBackward0")).count();
+        assert_eq!(linear, 18, "two more projections in three layers and three steps");
+        assert_eq!(found.keys().copied().collect::<Vec<_>>(), [0, 1, 2].map(layer));
+        for (layer, names) in found {
+            let count = |part: &str| names.iter().filter(|name| name.starts_with(part)).count();
+            assert_eq!(count("nn.Module: Linear_"), 3, "{layer}: the fused projection is gone");
+            assert_eq!(
+                count("<built-in function linear>"),
+                9,
+                "{layer}: three projections instead"
+            );
+        }
+    });
+}
+
+fn layer(number: usize) -> &'static str {
+    ["nn.Module: Layer_0", "nn.Module: Layer_1", "nn.Module: Layer_2"][number]
+}
+
+/// Names of the calls at the points of difference, by the module that they stand in.
+fn points_by_module(diff: &TraceDiff) -> BTreeMap<&str, Vec<&str>> {
+    let mut points: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for point in diff.differences() {
+        for side in Side::BOTH {
+            let Some(call) = diff.merged().node(point.node).call(side) else { continue };
+            let tree = diff.tree(side);
+            let module = tree.parent(call).and_then(|above| tree.module(above));
+            points
+                .entry(module.map_or("", |module| tree.name(module)))
+                .or_default()
+                .push(tree.name(call));
+        }
+    }
+    points
+}

@@ -1,0 +1,577 @@
+//! What kind of work every event is, and the tables that follow from it.
+
+use crate::support::compared::{compare_files, compare_with, trace};
+use crate::support::trace_builder::{HostThread, TraceBuilder};
+use crate::support::traces;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use tracetree::analysis::{Analysis, AnalysisOptions, Categories, Tally, Verdict};
+use tracetree::trace::Nanos;
+use tracetree::{ErrorKind, PerSide, Side};
+
+const ADD_KERNEL: &str =
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)";
+
+fn compare_json<T>(
+    baseline: &str,
+    candidate: &str,
+    options: AnalysisOptions,
+    look: impl FnOnce(&Analysis) -> T,
+) -> T {
+    let traces = PerSide::new(trace("baseline", baseline), trace("candidate", candidate));
+    compare_with(traces, options, look)
+}
+
+/// The only kernel's category and what decided it, as kernels.csv has them.
+fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
+    kind_with(AnalysisOptions::default(), body)
+}
+
+fn kind_with(options: AnalysisOptions, body: impl FnOnce(&mut HostThread<'_>)) -> String {
+    let json = TraceBuilder::cuda().thread("main", body).json();
+    compare_json(&json, &json, options, |analysis| {
+        let rows = analysis.by_kernel();
+        assert_eq!(rows.len(), 1, "one kernel at a time");
+        let name = analysis.options().categories.name(rows[0].category.id);
+        format!("{name} by {}", rows[0].category.source.label())
+    })
+}
+
+/// Ops from the outermost inwards, then the kernel.
+fn below(ops: &'static [&'static str], kernel: &'static str) -> impl FnOnce(&mut HostThread<'_>) {
+    move |t| match ops {
+        [op, rest @ ..] => t.op(*op, below(rest, kernel)),
+        [] => t.kernel(kernel, 5.0),
+    }
+}
+
+#[test]
+fn the_nearest_specific_op_decides_before_nearer_ones_that_serve_it() {
+    let copy = ["aten::matmul", "aten::reshape", "aten::clone", "aten::copy_"];
+    assert_eq!(
+        kind(|t| t.op("aten::matmul", below(&["aten::clone", "aten::copy_"], "k"))),
+        "gemm by op"
+    );
+    assert_eq!(kind(|t| t.op(copy[0], below(&["aten::add"], ADD_KERNEL))), "gemm by op");
+    let inner = ["vllm::unified_attention_with_output", "_C_cache_ops::reshape_and_cache_flash"];
+    assert_eq!(
+        kind(|t| t.op(inner[0], below(&["_C_cache_ops::reshape_and_cache_flash"], "k"))),
+        "kv_cache by op"
+    );
+    assert_eq!(
+        kind(below(
+            &["aten::scaled_dot_product_attention", "aten::_flash_attention_forward"],
+            "attn_fwd"
+        )),
+        "attention by op"
+    );
+}
+
+#[test]
+fn ops_that_serve_others_decide_where_nothing_specific_is_above() {
+    assert_eq!(kind(below(&["aten::to", "aten::_to_copy", "aten::copy_"], "k")), "copy by op");
+    assert_eq!(kind(below(&["aten::relu_", "aten::clamp_min_"], "k")), "activation by op");
+    assert_eq!(kind(below(&["aten::cumsum", "aten::to", "aten::copy_"], "k")), "reduction by op");
+    assert_eq!(kind(below(&["aten::linalg_vector_norm"], "k")), "reduction by op");
+    assert_eq!(kind(below(&["aten::upsample_linear1d"], "k")), "pooling by op");
+}
+
+#[test]
+fn of_two_ops_that_say_as_much_the_nearer_one_decides() {
+    assert_eq!(kind(below(&["aten::sum", "aten::index_select"], "k")), "indexing by op");
+    assert_eq!(kind(below(&["aten::index_select", "aten::sum"], "k")), "reduction by op");
+}
+
+#[test]
+fn gathers_and_scatters_are_indexing() {
+    assert_eq!(kind(below(&["aten::gather"], "k")), "indexing by op");
+    assert_eq!(
+        kind(below(&[], "void at::native::index_elementwise_kernel<128, 4>(long)")),
+        "indexing by kernel_name"
+    );
+    assert_eq!(kind(below(&[], "_scatter_gather_elementwise_kernel")), "indexing by kernel_name");
+}
+
+#[test]
+fn the_kind_of_a_gpu_event_decides_before_its_op() {
+    assert_eq!(kind(|t| t.op("aten::addmm", |t| t.memset(64, 1.0))), "memset by event");
+    assert_eq!(
+        kind(|t| t.op("aten::addmm", |t| t.memcpy("Memcpy DtoD", 64, 1.0))),
+        "memcpy by event"
+    );
+    assert_eq!(
+        kind(below(&["aten::addmm"], "__amd_rocclr_fillBufferAligned.kd")),
+        "memset by event"
+    );
+    assert_eq!(
+        kind(below(&[], "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)")),
+        "communication by event"
+    );
+}
+
+#[test]
+fn the_collective_beside_a_kernel_decides_whatever_the_kernel_is_called() {
+    let with = |args: serde_json::Value| {
+        let kernel = serde_json::json!({"ph": "X", "cat": "kernel", "name": "fused_exchange",
+            "pid": 0, "tid": 7, "ts": 100.0, "dur": 5.0, "args": args});
+        let text = TraceBuilder::cuda().event(kernel).json();
+        compare_json(&text, &text, AnalysisOptions::default(), |analysis| {
+            let rows = analysis.by_kernel();
+            analysis.options().categories.name(rows[0].category.id).to_owned()
+        })
+    };
+    let known = serde_json::json!({"stream": 7, "Collective name": "allreduce"});
+    assert_eq!(with(known), "communication");
+    assert_eq!(with(serde_json::json!({"stream": 7})), "unclassified");
+}
+
+#[test]
+fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
+    let node = "autograd::engine::evaluate_function: ConvolutionBackward0";
+    assert_eq!(kind(|t| t.op(node, |t| t.kernel("k", 1.0))), "convolution by autograd");
+    assert_eq!(
+        kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
+        "normalization by autograd"
+    );
+    // A node that moves no data says nothing about a kernel.
+    let view = "autograd::engine::evaluate_function: SplitBackward0";
+    assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
+    let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
+    assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
+    // An outer module says nothing about what a module of its own does inside.
+    let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
+    assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
+    // A range that somebody named is no op.
+    assert_eq!(kind(|t| t.op("attention part", |t| t.kernel("k", 1.0))), "unclassified by none");
+}
+
+#[test]
+fn a_kernel_name_is_read_by_words_and_without_its_arguments() {
+    let by_name = |kernel: &'static str| kind(below(&[], kernel));
+    assert_eq!(by_name("Cijk_Ailk_Bljk_BBS_BH_MT128x64x32_relu"), "gemm by kernel_name");
+    assert_eq!(by_name(ADD_KERNEL), "elementwise by kernel_name");
+    assert_eq!(
+        by_name(
+            "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&)::{lambda()#1}, std::array<char*, 2ul> >(int)"
+        ),
+        "activation by kernel_name"
+    );
+    assert_eq!(
+        by_name("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassINS_"),
+        "normalization by kernel_name"
+    );
+    assert_eq!(by_name("void my::merge_sort<gemm, softmax>(float*)"), "sorting by kernel_name");
+    assert_eq!(
+        by_name(
+            "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_256x64>(P)"
+        ),
+        "convolution by kernel_name"
+    );
+    assert_eq!(
+        by_name("triton_red_fused_add_mean_mul_pow_rsqrt_0"),
+        "normalization by kernel_name"
+    );
+    assert_eq!(by_name("triton_poi_fused_add_mul_0"), "elementwise by kernel_name");
+    assert_eq!(by_name("triton_poi_fused_add_silu_0"), "activation by kernel_name");
+    assert_eq!(by_name("prelude"), "unclassified by none");
+}
+
+#[test]
+fn rules_of_a_user_stand_before_the_built_in_ones() {
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let rules = "[[category]]\nname = \"mixing\"\nkernels = [\"mix\"]\nops = [\"addmm\"]\n\
+                 [[category]]\nname = \"gemm\"\nkernels = [\"my_tiles\"]\n";
+    file.write_all(rules.as_bytes()).expect("a writable file");
+    let options = || {
+        let categories = Categories::extended(file.path()).expect("rules");
+        AnalysisOptions::default().categories(categories)
+    };
+    assert_eq!(kind_with(options(), below(&[], "void mix<8>()")), "mixing by kernel_name");
+    assert_eq!(kind_with(options(), below(&["aten::addmm"], "k")), "mixing by op");
+    assert_eq!(kind_with(options(), below(&[], "my_tiles_64")), "gemm by kernel_name");
+    assert_eq!(kind_with(options(), below(&["aten::bmm"], "k")), "gemm by op");
+    assert_eq!(options().categories.names().filter(|name| *name == "gemm").count(), 1);
+}
+
+#[test]
+fn an_error_in_a_rule_file_names_the_file_and_what_is_wrong() {
+    let missing = Categories::extended("no/such/rules.toml").expect_err("no file");
+    assert_eq!(missing.kind(), ErrorKind::Io);
+    for (text, says) in [
+        ("[[category]\nname = 1", "rules.toml"),
+        ("[[category]]\nnames = \"x\"", "unknown field `names`"),
+        ("[[category]]\nname = \"x\"\nops = [\"::\"]", "a pattern of `x` has no letter or digit"),
+        ("[[category]]\nname = \"x\"\n[[category]]\nname = \"x\"", "stands in the file twice"),
+        ("[[category]]\nname = \"x\"\nstrength = \"huge\"", "unknown variant `huge`"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("rules.toml");
+        std::fs::write(&path, text).expect("a writable folder");
+        let error = Categories::extended(&path).expect_err(text);
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{text}");
+        let message = error.to_string();
+        assert!(message.contains(says) && message.contains("rules.toml"), "{message}");
+    }
+}
+
+/// Time of each category in ms.
+fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
+    let mut times: BTreeMap<String, PerSide<f64>> = BTreeMap::new();
+    for row in analysis.by_category() {
+        let name = analysis.options().categories.name(row.category).to_owned();
+        let time = times.entry(name).or_default();
+        for side in Side::BOTH {
+            time[side] += row.tally.total(side).as_millis();
+        }
+    }
+    times
+}
+
+/// A category and its time in ms on each side.
+type Figure = (&'static str, f64, f64);
+
+#[test]
+fn the_mi300x_and_h100_pairs_have_the_figures_of_their_ops() {
+    let expected: [(&str, &[Figure]); 3] = [
+        (
+            "bert",
+            &[("gemm", 0.174, 0.198), ("attention", 0.114, 0.037), ("normalization", 0.040, 0.031)],
+        ),
+        (
+            "vit",
+            &[
+                ("gemm", 0.942, 0.735),
+                ("attention", 0.375, 0.123),
+                ("normalization", 0.140, 0.111),
+                // Without the two memsets of 2 µs each.
+                ("convolution", 0.053, 0.125),
+            ],
+        ),
+        (
+            "timesformer",
+            &[("softmax", 41.86, 68.78), ("gemm", 57.94, 58.77), ("elementwise", 12.19, 17.06)],
+        ),
+    ];
+    for (model, figures) in expected {
+        let Some(paths) = traces::platform_pair(model) else { return };
+        compare_files(paths, |analysis| {
+            assert_eq!(analysis.unclassified(), PerSide::default(), "{model}");
+            let times = times(analysis);
+            for &(name, baseline, candidate) in figures {
+                let near = |time: f64, figure: f64| (time - figure).abs() <= 0.02 * figure;
+                let PerSide { baseline: a, candidate: b } = times[name];
+                assert!(near(a, baseline) && near(b, candidate), "{model} {name}: {a} {b}");
+            }
+        });
+    }
+}
+
+/// Totals of all tallies of a table: events and time on each side.
+fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
+    let mut sums: PerSide<(u64, Nanos)> = PerSide::default();
+    for tally in tallies {
+        for side in Side::BOTH {
+            sums[side].0 += tally.count(side) as u64;
+            sums[side].1 += tally.total(side);
+        }
+    }
+    sums
+}
+
+/// The lines of a table without what names a side; each line's sides exchanged where `turn`.
+fn lines<K>(
+    rows: &[K],
+    turn: bool,
+    line: impl Fn(&K) -> (String, PerSide<(usize, Nanos)>),
+) -> Vec<String> {
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let (name, sides) = line(row);
+            format!("{name} {:?}", if turn { sides.swap() } else { sides })
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
+    PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
+}
+
+/// What the three tables say, for the mirror law.
+fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
+    let same = analysis.same_kernels();
+    [
+        lines(&analysis.by_category(), turn, |row| {
+            (format!("{:?} {:?}", row.category, row.phase), sides(&row.tally))
+        }),
+        lines(&analysis.by_kernel(), turn, |row| {
+            (format!("{} {} {:?}", row.kernel, row.op, row.category), sides(&row.tally))
+        }),
+        lines(&same.rows, turn, |row| {
+            let mut shapes = [&row.shapes.baseline, &row.shapes.candidate];
+            shapes.sort();
+            let mut ops: Vec<&str> = row.op.split(" | ").collect();
+            ops.sort_unstable();
+            (format!("{ops:?} {} {shapes:?}", row.kernel), sides(&row.tally))
+        }),
+    ]
+}
+
+/// The verdicts on the kernels, by name.
+fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
+    let rows = analysis.by_kernel();
+    let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
+    let names = rows.iter().map(|row| format!("{} {} {:?}", row.kernel, row.op, row.category));
+    names.zip(analysis.judge_tallies(&tallies).iter().map(|judged| judged.verdict)).collect()
+}
+
+#[test]
+fn verdicts_turn_with_the_sides_and_a_trace_is_similar_to_itself() {
+    let turned = |verdict: Verdict| match verdict {
+        Verdict::Slower => Verdict::Faster,
+        Verdict::Faster => Verdict::Slower,
+        verdict @ (Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested) => verdict,
+    };
+    for model in ["vit", "timesformer"] {
+        let Some(pair) = traces::platform_pair(model) else { return };
+        let there = compare_files(pair.as_ref(), verdicts);
+        let mut back = compare_files(pair.as_ref().swap(), verdicts);
+        assert!(there.values().any(|verdict| *verdict == Verdict::NotTested), "{model}");
+        back.values_mut().for_each(|verdict| *verdict = turned(*verdict));
+        assert_eq!(there, back, "{model}");
+        let itself = PerSide::new(&pair.baseline, &pair.baseline);
+        let itself = compare_files(itself, verdicts);
+        assert!(itself.values().all(|verdict| *verdict == Verdict::Similar), "{model}");
+    }
+}
+
+#[test]
+fn every_table_adds_up_to_the_account_and_has_its_mirror() {
+    for pair in traces::real_and_unlike_pairs() {
+        let lines = compare_files(pair.as_ref(), |analysis| {
+            let totals = analysis.account().totals.map(|totals| (totals.events, totals.time));
+            let categories = analysis.by_category();
+            assert_eq!(sums(categories.iter().map(|row| &row.tally)), totals, "{pair:?}");
+            assert_eq!(sums(analysis.by_kernel().iter().map(|row| &row.tally)), totals, "{pair:?}");
+            let same = analysis.same_kernels();
+            assert_eq!(sums(same.tallies()), totals, "{pair:?}");
+            table_lines(analysis, false)
+        });
+        let mirrored = compare_files(pair.as_ref().swap(), |analysis| table_lines(analysis, true));
+        assert!(lines == mirrored, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_share_of_unclassified_time_of_every_real_trace_is_below_one_percent() {
+    for pair in traces::real_and_unlike_pairs() {
+        compare_files(pair.as_ref(), |analysis| {
+            for side in Side::BOTH {
+                let part = analysis.unclassified()[side];
+                let all = analysis.account().totals[side].time;
+                let path = pair[side].display();
+                assert!(part.0 * 100 <= all.0, "{path}: {part} of {all} us");
+            }
+        });
+    }
+}
+
+#[test]
+fn equal_kernels_are_found_under_paired_ops_only() {
+    let trace = |time, extra: &'static str| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                t.op("aten::add", |t| t.kernel(ADD_KERNEL, time));
+                t.op("aten::add", |t| t.kernel(ADD_KERNEL, time));
+                t.op("aten::mm", |t| t.kernel(extra, 10.0));
+            })
+            .json()
+    };
+    compare_json(
+        &trace(4.0, "gemm_a"),
+        &trace(6.0, "gemm_b"),
+        AnalysisOptions::default(),
+        |analysis| {
+            let same = analysis.same_kernels();
+            let [row] = &same.rows[..] else { panic!("one row: {:?}", same.rows) };
+            assert_eq!((row.op.as_str(), row.kernel.as_str()), ("aten::add", ADD_KERNEL));
+            assert_eq!((row.tally.count(Side::Baseline), row.tally.mean_ratio()), (2, Some(1.5)));
+            assert_eq!(same.others.totals(), PerSide::new(Nanos(10_000), Nanos(10_000)));
+        },
+    );
+}
+
+#[test]
+fn stacks_are_taken_where_the_kernel_was_launched() {
+    let json = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.frame("train.py(3): step", |t| {
+                t.frame("model.py(7): forward", |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 900.0));
+                    t.op("aten::mm", |t| t.kernel("gemm", 900.0));
+                });
+                // The kernels still run while this frame is open.
+                t.frame("log.py(1): write", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
+            });
+        })
+        .json();
+    let stacks = |limit| {
+        let options = AnalysisOptions::default().stacks(limit);
+        compare_json(&json, &json, options, |analysis| {
+            analysis.stacks(&analysis.by_kernel()[0].tally.events).baseline
+        })
+    };
+    let all = stacks(5);
+    let flat: Vec<(u64, String)> =
+        all.iter().map(|stack| (stack.count, stack.frames.join(" > "))).collect();
+    assert_eq!(
+        flat,
+        [
+            (2, "train.py(3): step > model.py(7): forward".to_owned()),
+            (1, "train.py(3): step > log.py(1): write".to_owned()),
+        ]
+    );
+    assert_eq!(stacks(1), all[..1]);
+    assert_eq!(stacks(0), []);
+}
+
+#[test]
+fn stacks_of_two_instances_of_a_module_are_one() {
+    let json = TraceBuilder::cuda()
+        .thread("main", |t| {
+            for at in 0..2 {
+                t.module(&format!("Linear_{at}"), |t| {
+                    let built_in = format!("<built-in method linear of object at 0x7f00{at}>");
+                    t.frame(&built_in, |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
+                });
+            }
+        })
+        .json();
+    compare_json(&json, &json, AnalysisOptions::default().stacks(9), |analysis| {
+        let stacks = analysis.stacks(&analysis.by_kernel()[0].tally.events).baseline;
+        assert_eq!(stacks.len(), 1);
+        assert_eq!(stacks[0].count, 2);
+        assert_eq!(stacks[0].frames, ["nn.Module: Linear", "<built-in method linear of object"]);
+    });
+}
+
+#[test]
+fn a_compilers_pointwise_and_reducing_kernels_are_no_product_and_no_attention() {
+    for name in [
+        "triton_poi_fused_addmm_3",
+        "triton_poi_fused_add_scaled_dot_product_attention_4",
+        "triton_per_fused_addmm_sum_1",
+        "triton_red_fused_bmm_mean_2",
+        "triton_poi_fused_convolution_6",
+    ] {
+        let kind = kind(|t| t.op("vllm::moe_forward", |t| t.kernel(name, 5.0)));
+        assert!(
+            kind == "elementwise by kernel_name" || kind == "reduction by kernel_name",
+            "{name}: {kind}"
+        );
+    }
+    assert_eq!(kind(below(&[], "triton_tem_fused_addmm_3")), "gemm by kernel_name");
+    assert_eq!(kind(below(&[], "triton_poi_fused_clone_permute_1")), "copy by kernel_name");
+}
+
+#[test]
+fn pointwise_work_in_an_optimizers_step_is_the_optimizers_and_clearing_is_not() {
+    let step = |op: &'static str| {
+        kind(move |t| t.annotation("Optimizer.step#SGD.step", |t| t.op(op, |t| t.kernel("k", 5.0))))
+    };
+    assert_eq!(step("aten::_foreach_add_"), "optimizer by optimizer");
+    assert_eq!(step("aten::addcdiv_"), "optimizer by optimizer");
+    assert_eq!(step("aten::mm"), "gemm by op");
+    assert_eq!(kind(below(&["aten::_foreach_add_"], "k")), "elementwise by op");
+    let zero = |t: &mut HostThread<'_>| {
+        t.annotation("Optimizer.zero_grad#SGD.zero_grad", |t| {
+            t.op("aten::zero_", |t| t.op("aten::fill_", |t| t.kernel("k", 5.0)));
+        });
+    };
+    assert_eq!(kind(zero), "elementwise by op");
+}
+
+#[test]
+fn a_word_inside_of_a_longer_pattern_and_pools_of_memory_say_nothing() {
+    assert_eq!(kind(below(&["aten::clamp_min"], "k")), "elementwise by op");
+    assert_eq!(kind(below(&[], "store_kvcache_kernel")), "kv_cache by kernel_name");
+    assert_eq!(kind(below(&[], "memory_pool_kernel")), "kv_cache by kernel_name");
+    assert_eq!(kind(below(&[], "QuantizeToFP8Kernel")), "quantization by kernel_name");
+    assert_eq!(
+        kind(below(&["customflash::custom_flash_aligned"], "_fwd_kernel_aligned")),
+        "attention by op"
+    );
+    assert_eq!(kind(below(&["sageattn::sage_fwd"], "k")), "attention by op");
+}
+
+#[test]
+fn a_kernel_without_ops_is_what_the_ops_of_the_other_side_say() {
+    let kernel = "bmm_E4m3_tiles";
+    let eager = TraceBuilder::cuda()
+        .thread("main", |t| t.op("vllm::moe_forward", |t| t.kernel(kernel, 5.0)))
+        .json();
+    let replayed = TraceBuilder::cuda()
+        .thread("main", |t| t.launch("cudaGraphLaunch").graph(|graph| graph.kernel(kernel, 5.0)))
+        .json();
+    compare_json(&eager, &replayed, AnalysisOptions::default(), |analysis| {
+        let names: Vec<&str> = analysis
+            .by_category()
+            .iter()
+            .map(|row| analysis.options().categories.name(row.category))
+            .collect();
+        assert_eq!(names, ["moe"]);
+    });
+    compare_json(&replayed, &replayed, AnalysisOptions::default(), |analysis| {
+        let rows = analysis.by_category();
+        assert_eq!(analysis.options().categories.name(rows[0].category), "gemm");
+    });
+}
+
+/// Time of communication in µs, as the categories and as the steps have it.
+fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
+    let is_it = |name: &str| name == "communication";
+    let mut by_category: PerSide<Nanos> = PerSide::default();
+    for row in analysis.by_category() {
+        if is_it(analysis.options().categories.name(row.category)) {
+            Side::BOTH.into_iter().for_each(|side| by_category[side] += row.tally.total(side));
+        }
+    }
+    let mut by_step: PerSide<Nanos> = PerSide::default();
+    for row in analysis.step_rows() {
+        Side::BOTH.into_iter().for_each(|side| by_step[side] += row.figures[side].communication);
+    }
+    [by_category, by_step]
+}
+
+#[test]
+fn categories_and_steps_agree_on_communication_whatever_the_kernel_is_called() {
+    let json = TraceBuilder::cuda()
+        .thread("main", |t| {
+            t.op("symm_mem::multimem_all_reduce_", |t| t.kernel("an_unknown_name", 7.0));
+            let anonymous = "void (anonymous namespace)::multimem_all_reduce_kernel<float>(int*)";
+            t.op("mystery::op", |t| t.kernel(anonymous, 5.0));
+            t.op("aten::add", |t| t.kernel(ADD_KERNEL, 3.0));
+        })
+        .json();
+    let expected = PerSide::new(Nanos(12_000), Nanos(12_000));
+    compare_json(&json, &json, AnalysisOptions::default(), |analysis| {
+        assert_eq!(communication(analysis), [expected, expected]);
+    });
+}
+
+#[test]
+fn categories_and_steps_of_real_traces_agree_on_communication() {
+    for pair in traces::real_and_unlike_pairs() {
+        compare_files(pair.as_ref(), |analysis| {
+            let [by_category, by_step] = communication(analysis);
+            assert_eq!(by_category, by_step, "{pair:?}");
+        });
+    }
+    let Some(path) = traces::real("inference/vllm_eager.b200.json.gz") else { return };
+    compare_files(PerSide::new(&path, &path), |analysis| {
+        let [_, by_step] = communication(analysis);
+        assert!(by_step.baseline > Nanos(2_000_000), "{by_step:?}");
+    });
+}

@@ -1,0 +1,215 @@
+//! `tracetree info`: what is in a trace, as a value, a line, a list of fields and JSON.
+#![cfg(feature = "cli")]
+
+use crate::support::compared::trace;
+use crate::support::trace_builder::{Op, TraceBuilder};
+use crate::support::traces;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+use tempfile::TempDir;
+use tracetree::program::{Architecture, Contents, Model, Platform, TraceInfo, Vendor};
+use tracetree::trace::Trace;
+use tracetree::tree::CallTree;
+
+fn recorded() -> String {
+    TraceBuilder::rocm()
+        .header("distributedInfo", json!({"backend": "nccl", "rank": 3, "world_size": 8}))
+        .thread("main", |t| {
+            for number in 0..2 {
+                t.step(number, |t| {
+                    t.annotation("step[DECODE bs=4]", |t| {
+                        t.module("Model_0", |t| {
+                            let op = Op::new("aten::mm").dims(&[&[4, 8]]);
+                            t.op(op, |t| t.kernel("Cijk_gemm", 30.0));
+                            t.launch("hipGraphLaunch").graph(|graph| graph.kernel("k", 10.0));
+                        });
+                    });
+                });
+            }
+        })
+        .unlinked_kernel("warm_up", 20.0)
+        .json()
+}
+
+#[test]
+fn a_trace_tells_what_is_in_it() {
+    let info = TraceInfo::of(&trace("a trace", &recorded()));
+    assert_eq!((info.head.rank, info.head.world_size), (Some(3), Some(8)));
+    assert_eq!(info.head.devices[0].name, "AMD Instinct MI300X");
+    assert_eq!(info.platform.vendor, Vendor::Amd);
+    assert_eq!((info.gpu_events, info.gpu_time_us), (5, 100.0));
+    assert_eq!(info.launched_share, Some(0.8));
+    assert_eq!((info.steps, info.batches), (2, 2));
+    assert_eq!(info.phases, ["decode"]);
+    let all =
+        Contents { shapes: true, stacks: true, modules: true, graphs: true, annotations: true };
+    assert_eq!(info.contents, all);
+    let kernels = info.categories.iter().find(|kind| kind.category == "kernel").expect("kernels");
+    assert_eq!(kernels.count, 5);
+}
+
+#[test]
+fn the_platform_is_decided_by_all_evidence() {
+    let vendor = |builder: TraceBuilder| Platform::of(&trace("a trace", &builder.json())).vendor;
+    let run = |builder: TraceBuilder| {
+        builder.thread("main", |t| t.op("aten::mm", |t| t.kernel("a_kernel", 1.0)))
+    };
+    assert_eq!(vendor(run(TraceBuilder::cuda())), Vendor::Nvidia);
+    assert_eq!(vendor(run(TraceBuilder::rocm())), Vendor::Amd);
+    assert_eq!(vendor(TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm"))), Vendor::Cpu);
+    // A device without a name and a version of the other vendor do not decide alone.
+    let misled = run(TraceBuilder::rocm()).header("cuda_runtime_version", json!(12040));
+    assert_eq!(vendor(misled), Vendor::Amd);
+}
+
+/// Runs `tracetree info` in a folder with the trace `a.json`.
+fn run(arguments: &[&str]) -> (String, Option<i32>) {
+    let folder: TempDir = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("a.json"), recorded()).expect("a trace");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let output = command.current_dir(folder.path()).arg("info").args(arguments).output();
+    let output = output.expect("the program runs");
+    (String::from_utf8(output.stdout).expect("UTF-8"), output.status.code())
+}
+
+#[test]
+fn a_trace_is_a_line() {
+    let (out, code) = run(&["a.json"]);
+    assert_eq!((out.lines().count(), code), (1, Some(0)), "{out}");
+    for part in ["a.json · 1 x AMD Instinct MI300X", "rank 3 of 8", "amd", "2 steps", "decode"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    assert!(out.contains("80.0 % launched in the trace"), "{out}");
+    assert_eq!(run(&["a.json", "a.json"]).0, out.repeat(2));
+}
+
+#[test]
+fn verbose_tells_all() {
+    let (out, _) = run(&["-v", "a.json"]);
+    for field in ["devices", "versions", "rank", "size", "platform", "events", "GPU", "span", "has"]
+    {
+        assert!(out.lines().any(|line| line.starts_with(&format!("  {field} "))), "{field}: {out}");
+    }
+}
+
+#[test]
+fn json_is_a_list_of_objects() {
+    let (out, _) = run(&["--format", "json", "a.json", "a.json"]);
+    let value: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(value.as_array().map(Vec::len), Some(2));
+    assert_eq!(value[0]["head"]["rank"], 3);
+    assert_eq!(value[0]["gpu_events"], 5);
+    assert!(value[0]["file_bytes"].as_u64().is_some_and(|bytes| bytes > 1000));
+}
+
+#[test]
+fn metadata_of_the_profiler_is_never_shown() {
+    let folder: TempDir = tempfile::tempdir().expect("a temporary folder");
+    let secret = json!({"HF_TOKEN": "hf_secret", "env": {"API_KEY": "hf_secret"}});
+    let text = TraceBuilder::cuda()
+        .header("metadata", secret)
+        .thread("main", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)))
+        .json();
+    fs::write(folder.path().join("a.json"), text).expect("a trace");
+    for arguments in [vec!["-v", "a.json"], vec!["--format", "json", "a.json"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let output = command.current_dir(folder.path()).arg("info").args(arguments).output();
+        let output = output.expect("the program runs");
+        assert!(output.status.success());
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("hf_secret"));
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("hf_secret"));
+    }
+}
+
+#[test]
+fn a_missing_trace_is_an_error() {
+    assert_eq!(run(&["missing.json"]).1, Some(2));
+}
+
+#[test]
+fn real_traces_tell_their_platform() {
+    for (name, vendor) in [
+        ("mi300_h100/bert.mi300.json.gz", Vendor::Amd),
+        ("mi300_h100/bert.h100.json.gz", Vendor::Nvidia),
+        ("inference/vllm_eager.b200.json.gz", Vendor::Nvidia),
+        ("odd/gpu_only.mi210.json.gz", Vendor::Amd),
+        ("odd/minitoy.mi250.json.gz", Vendor::Amd),
+        ("odd/ascend_trace_view.json.gz", Vendor::Ascend),
+        ("old/resnet50_2021.num_workers_0.json.gz", Vendor::Nvidia),
+        ("training/compiled_graphs.v100.json.gz", Vendor::Nvidia),
+        ("cpu/cnn.pt.trace.json.gz", Vendor::Cpu),
+    ] {
+        let Some(path) = traces::real(name) else { return };
+        let trace = Trace::open(path).expect("a readable trace");
+        assert_eq!(Platform::of(&trace).vendor, vendor, "{name}");
+    }
+}
+
+fn model_of(path: &std::path::Path) -> Model {
+    Model::of(&CallTree::build(Trace::open(path).expect("a readable trace")))
+}
+
+#[test]
+fn real_traces_tell_what_sort_of_model_was_run() {
+    use Architecture as A;
+    for (name, architecture, engine) in [
+        ("mi300_h100/bert.mi300.json.gz", A::EncoderTransformer, None),
+        ("mi300_h100/vit.h100.json.gz", A::EncoderTransformer, None),
+        ("mi300_h100/timesformer.h100.json.gz", A::EncoderTransformer, None),
+        ("training/resnet50_ddp.a100.json.gz", A::Convolutional, None),
+        ("old/resnet50_2021.num_workers_0.json.gz", A::Convolutional, None),
+        ("ranks/dlrm.v100/rank_0.json.gz", A::Recommender, None),
+        ("inference/vllm_eager.b200.json.gz", A::MixtureOfExperts, Some("vLLM")),
+        ("inference/vllm_decode_graph.mi300.json.gz", A::MixtureOfExperts, Some("vLLM")),
+        ("inference/sglang_decode.mi300.json.gz", A::DecoderTransformer, Some("SGLang")),
+    ] {
+        let Some(path) = traces::real(name) else { return };
+        let model = model_of(&path);
+        let found = model.architecture.as_ref().map(|found| found.what);
+        assert_eq!(found, Some(architecture), "{name}: {model:?}");
+        if let Some(engine) = engine {
+            assert_eq!(
+                model.engine.as_ref().map(|found| found.what.as_str()),
+                Some(engine),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sizes_and_root_of_a_model_are_read_from_modules_and_shapes() {
+    let Some(path) = traces::real("mi300_h100/bert.h100.json.gz") else { return };
+    let model = model_of(&path);
+    assert!(model.root.as_deref().is_some_and(|root| root.starts_with("Bert")), "{model:?}");
+    let (heads, size, hidden) = (model.heads, model.head_size, model.hidden_size);
+    assert_eq!(heads.zip(size).map(|(heads, size)| heads * size), hidden, "{model:?}");
+    assert!(hidden.is_some() && !model.types.is_empty(), "{model:?}");
+}
+
+#[test]
+fn kernel_names_alone_are_called_little_evidence_and_nothing_tells_nothing() {
+    let model = |kernel: &'static str| {
+        let json = TraceBuilder::rocm()
+            .thread("main", |t| t.launch("hipGraphLaunch").graph(|graph| graph.kernel(kernel, 5.0)))
+            .json();
+        Model::of(&CallTree::build(trace("a trace", &json)))
+    };
+    let found = model("kernel_unified_attention_2d").architecture.expect("an architecture");
+    assert_eq!((found.what, found.is_thin), (Architecture::DecoderTransformer, true));
+    assert_eq!(model("a_kernel").architecture, None);
+}
+
+#[test]
+fn accelerators_that_are_neither_cuda_nor_hip_are_not_called_cpu() {
+    let Some(path) = traces::real("odd/ascend_trace_view.json.gz") else { return };
+    let platform = Platform::of(&Trace::open(&path).expect("a readable trace"));
+    assert_eq!(platform.vendor, Vendor::Ascend, "{:?}", platform.evidence);
+    let json = json!({"traceEvents": [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9},
+        {"ph": "X", "cat": "mtia_ccp_events", "name": "mm", "pid": 0, "tid": 7, "ts": 3, "dur": 5},
+    ]});
+    let platform = Platform::of(&trace("mtia", &json.to_string()));
+    assert_eq!(platform.vendor, Vendor::Mtia);
+}

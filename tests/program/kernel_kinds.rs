@@ -1,0 +1,86 @@
+//! The kind of work of a thousand kernels, judged by hand: `tests/data/kernels.csv`.
+//!
+//! Its columns are the kernel's name; the ops above its launch, outermost first; the kind that the row
+//! was judged to be; the GPU time in µs that it stands for in recorded traces; and whether it was
+//! recorded there or stands in public documentation.
+
+use crate::support::compared::{compare_with, trace};
+use crate::support::trace_builder::{HostThread, TraceBuilder};
+use serde::Deserialize;
+use tracetree::analysis::AnalysisOptions;
+use tracetree::tree::CallKind;
+use tracetree::{PerSide, Side};
+
+#[derive(Debug, Deserialize)]
+struct Judged {
+    kernel: String,
+    ops: String,
+    kind: String,
+    recorded_us: Option<f64>,
+    source: String,
+}
+
+fn judged() -> Vec<Judged> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kernels.csv");
+    let mut reader = csv::Reader::from_path(path).expect("the list of kernels");
+    reader.deserialize().map(|row| row.expect("a row of the list")).collect()
+}
+
+fn below(t: &mut HostThread<'_>, ops: &[&str], kernel: &str) {
+    match ops {
+        [op, rest @ ..] => t.op(*op, |t| below(t, rest, kernel)),
+        [] => t.kernel(kernel, 5.0),
+    }
+}
+
+/// The kind of a kernel that is alone in its trace, and what it was decided by.
+fn kind(row: &Judged) -> (String, &'static str) {
+    let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
+    let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();
+    let traces = PerSide::new(trace("baseline", &json), trace("candidate", &json));
+    compare_with(traces, AnalysisOptions::default(), |analysis| {
+        let tree = analysis.tree(Side::Baseline);
+        let kernel = tree.calls().find(|&call| tree.kind(call) == CallKind::Gpu);
+        let kernel = kernel.expect("the kernel");
+        let source = analysis.category(Side::Baseline, kernel).source.label();
+        (analysis.category_name(Side::Baseline, kernel).to_owned(), source)
+    })
+}
+
+/// The weight of the wrong rows of one source and of all; prints the wrong ones.
+#[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
+fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
+    let (mut wrong, mut all) = (0.0, 0.0);
+    for row in judged().iter().filter(|row| row.source == source) {
+        all += weight(row);
+        let (found, by) = kind(row);
+        if found != row.kind {
+            wrong += weight(row);
+            println!("{} is {found} by {by}: {} below `{}`", row.kind, row.kernel, row.ops);
+        }
+    }
+    (wrong, all)
+}
+
+#[test]
+fn at_most_one_percent_of_the_recorded_time_is_of_a_wrong_kind() {
+    let (wrong, all) = wrong("recorded", |row| row.recorded_us.expect("a recorded time"));
+    assert!(wrong * 100.0 <= all, "{wrong} of {all} us");
+}
+
+#[test]
+fn at_most_one_percent_of_the_publicly_known_kernels_is_of_a_wrong_kind() {
+    let (wrong, all) = wrong("public", |_| 1.0);
+    assert!(wrong * 100.0 <= all, "{wrong} of {all}");
+}
+
+#[test]
+fn the_list_of_kernels_holds_each_row_once() {
+    let rows = judged();
+    let mut keys: Vec<(&str, &str)> =
+        rows.iter().map(|row| (row.kernel.as_str(), row.ops.as_str())).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), rows.len());
+    assert!(rows.len() >= 600);
+}

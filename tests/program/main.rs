@@ -1,0 +1,12 @@
+//! One trace → what its program does: tree, steps, layers, kinds of work.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod categories;
+mod info;
+mod kernel_kinds;
+mod layers;
+mod lowering;
+mod steps;
+mod tree;

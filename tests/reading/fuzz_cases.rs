@@ -1,0 +1,33 @@
+//! The seeds of the fuzz targets, and the cases that were found with them, keep the laws.
+
+use crate::support::laws;
+use std::path::Path;
+
+/// Checks every case in a folder of `fuzz/seeds`.
+fn check(folder: &str, law: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder);
+    let entries = std::fs::read_dir(&folder).expect("a folder of cases");
+    let mut cases: Vec<_> = entries.map(|entry| entry.expect("a case").path()).collect();
+    cases.sort();
+    assert!(cases.len() >= 10, "{} is incomplete", folder.display());
+    for case in cases {
+        let bytes = std::fs::read(&case).expect("a readable case");
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| law(&bytes)));
+        assert!(outcome.is_ok(), "{} breaks a law", case.display());
+    }
+}
+
+#[test]
+fn reading_keeps_its_laws_on_every_case() {
+    check("read", laws::hold_for_reading);
+}
+
+#[test]
+fn comparing_keeps_its_laws_on_every_case() {
+    check("compare", laws::hold_for_comparing);
+}
+
+#[test]
+fn damage_of_every_kind_is_told() {
+    check("damage", crate::support::damage::hold_for_choices);
+}

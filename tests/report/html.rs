@@ -1,0 +1,290 @@
+//! `report.html` and `fleet.html`: what their text holds, and, in a real Chromium, what they show and do.
+
+use crate::support::ranks::Ranks;
+use crate::support::reports::{hostile_pair, model_pair, write};
+use crate::support::trace_builder::{Op, TraceBuilder};
+use serde_json::Value;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
+use tracetree::program::Query;
+use tracetree::report::Emit;
+use tracetree::trace::{ReadOptions, Trace};
+use tracetree::{CallTree, PerSide};
+
+/// Exit code of `tests/browser/run.sh` where there is no browser to test with.
+const SKIPPED: i32 = 77;
+
+fn page_of(pair: &PerSide<String>) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("report");
+    write(pair, &target, &[Emit::Html]).expect("a report");
+    fs::read_to_string(target.join("report.html")).expect("a page")
+}
+
+/// The JSON value that the page embeds.
+fn data_of(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").expect("embedded data");
+    let (json, _) = rest.split_once("</script>").expect("the end of the data");
+    serde_json::from_str(json).expect("JSON")
+}
+
+#[test]
+fn a_page_is_complete_in_itself() {
+    let page = page_of(&model_pair());
+    for outside in ["http://", "https://", "@import", "src=\"", "url("] {
+        assert!(!page.contains(outside), "the page holds {outside}");
+    }
+    assert!(page.contains("H100 takes"), "no GPU time");
+    let (head, _) = page.split_once("id=\"inputs\"").expect("the inputs");
+    assert!(head.contains("id=\"verdict\">step "), "the page opens with the answer");
+    assert!(head.contains("<ol class=\"causes\""), "and with the causes");
+}
+
+#[test]
+fn no_name_ends_the_script_that_holds_the_data() {
+    let page = page_of(&hostile_pair());
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("<svg"));
+    let texts = data_of(&page)["texts"].to_string();
+    assert!(texts.contains("</script><script>window.hacked = 1</script>"), "{texts}");
+}
+
+#[test]
+fn the_embedded_tree_adds_up_to_the_totals() {
+    let data = data_of(&page_of(&model_pair()));
+    let own = data["tree"]["own"].as_array().expect("own times");
+    let total = |side: usize| -> i64 {
+        own.iter().map(|entry| entry[side].as_i64().expect("nanoseconds")).sum()
+    };
+    let rows = |column: &str| -> i64 {
+        let times = data["rows"][column].as_array().expect("a column");
+        times.iter().map(|time| time.as_i64().expect("nanoseconds")).sum()
+    };
+    assert!(total(1) > 0 && total(1) == rows("time1"));
+    assert!(total(2) > 0 && total(2) == rows("time2"));
+}
+
+/// A hundred thousand ops with names of their own and kernels below.
+fn huge_pair() -> PerSide<String> {
+    let build = |factor: f64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                for at in 0..60_000_i64 {
+                    let name = format!("op {at} {}", "of a long name ".repeat(8));
+                    t.op(Op::new(&name).dims(&[&[at]]), |t| {
+                        t.op("aten::inner", |t| t.kernel("kernel", factor + (at % 7) as f64));
+                    });
+                }
+            })
+            .json()
+    };
+    PerSide::new(build(1.0), build(2.0))
+}
+
+#[test]
+fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
+    let page = page_of(&huge_pair());
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
+    assert!(page.contains("are left out of this page"), "nothing is said of what is left out");
+    let data = data_of(&page);
+    let sum = |side: usize| -> i64 {
+        let own = data["tree"]["own"].as_array().expect("own times");
+        own.iter().map(|entry| entry[side].as_i64().expect("nanoseconds")).sum()
+    };
+    let expected: i64 = (0..60_000).map(|at| 1_000 * (1 + at % 7)).sum();
+    assert_eq!((sum(1), sum(2)), (expected, expected + 60_000_000));
+    let hidden: i64 = data["tree"]["hidden"]
+        .as_array()
+        .expect("hidden counts")
+        .iter()
+        .map(|entry| entry[1].as_i64().expect("a count"))
+        .sum();
+    let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
+    // The thread, and for each op the op, the inner op, the launch and the kernel.
+    assert_eq!(kept + hidden, 1 + 4 * 60_000);
+    // The timeline keeps 1,500 pairs of the host and as many of the GPU, and the leading causes.
+    let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
+    assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
+    let (_, told) = page.split_once(" are left out, and ").expect("what is left out");
+    let (left_out, rest) = told.split_once(" of ").expect("a number");
+    let all = rest.split_once(" events").expect("a number").0;
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    assert_eq!(number(left_out) + drawn, number(all));
+}
+
+/// Two steps of a made trace: what the timeline has of the chosen one, from the numbers it was made with.
+#[test]
+fn the_timeline_has_one_step_of_both_sides_from_its_start() {
+    let data = data_of(&page_of(&model_pair()));
+    let timeline = &data["timeline"];
+    let steps: Vec<&str> =
+        timeline["steps"].as_array().expect("steps").iter().filter_map(Value::as_str).collect();
+    assert!(["ProfilerStep#10", "ProfilerStep#11"].contains(&steps[0]), "{steps:?}");
+    assert!(["ProfilerStep#3", "ProfilerStep#4"].contains(&steps[1]), "{steps:?}");
+    assert_eq!(steps[0].ends_with("#10"), steps[1].ends_with("#3"), "paired by position");
+    let column = |key: &str| timeline["slices"][key].as_array().expect("a column").clone();
+    let names: Vec<&str> = column("name")
+        .iter()
+        .map(|name| data["texts"][name.as_u64().expect("a text") as usize].as_str().expect("text"))
+        .collect();
+    let lanes = timeline["lanes"].as_array().expect("lanes");
+    let side_of = |at: usize| {
+        let lane = column("lane")[at].as_u64().expect("a lane") as usize;
+        lanes[lane]["side"].as_u64().expect("a side")
+    };
+    // What the step before had launched runs in it, too, and is told apart.
+    let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
+    let is_of_step = |at: usize| relations[at] != b'o';
+    let times = |name: &str, side: u64| -> Vec<i64> {
+        let of = (0..names.len()).filter(|&at| names[at] == name && side_of(at) == side);
+        let of = of.filter(|&at| is_of_step(at));
+        of.map(|at| column("time")[at].as_i64().expect("nanoseconds")).collect()
+    };
+    assert!(times("gelu_kernel", 1).is_empty());
+    assert_eq!(times("gelu_kernel", 2), [3_000]);
+    assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
+    assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
+    assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
+    // A pair stands at one node: that is how the page joins its slices.
+    let node = |name: &str, side: u64| {
+        let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
+        column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
+    };
+    assert_eq!(node("gemm_kernel", 1), node("gemm_kernel", 2));
+    let starts: Vec<i64> = column("start").iter().filter_map(Value::as_i64).collect();
+    assert!((0..starts.len()).all(|at| starts[at] >= 0 || !is_of_step(at)), "{starts:?}");
+    assert_eq!((0..starts.len()).any(|at| !is_of_step(at)), steps[0].ends_with("#11"));
+}
+
+fn write_browser_reports(folder: &Path) {
+    let example = |name: &str| {
+        let packed = fs::read(format!("examples/traces/{name}.json.gz")).expect("a trace");
+        let mut text = String::new();
+        let mut reader = flate2::read::GzDecoder::new(&packed[..]);
+        std::io::Read::read_to_string(&mut reader, &mut text).expect("gzip");
+        text
+    };
+    let cpu = PerSide::new(example("cnn.pt.trace"), example("cnn_extra_op.pt.trace"));
+    let regions = PerSide::new(example("tfm_eager.pt.trace"), example("tfm_compiled.pt.trace"));
+    let emits = [Emit::Html, Emit::Flamegraph];
+    write(&regions, &folder.join("regions"), &emits).expect("a report");
+    write(&cpu, &folder.join("cpu"), &emits).expect("a report");
+    write_real_reports(folder);
+    write(&model_pair(), &folder.join("model"), &emits).expect("a report");
+    write(&hostile_pair(), &folder.join("hostile"), &emits).expect("a report");
+    let pair = PerSide::new(example("resnet.rocm"), example("resnet.cuda"));
+    write(&pair, &folder.join("example"), &emits).expect("a report");
+    write_answers(&pair, &folder.join("example/answers.json"));
+    write_fleets(folder);
+}
+
+/// A fleet with its plants, and one whose names are not those of ranks.
+fn write_fleets(folder: &Path) {
+    let traces = tempfile::tempdir().expect("a temporary folder");
+    Ranks(16).write(traces.path()).expect("traces");
+    write_fleet(traces.path(), &folder.join("fleet"));
+    let odd = tempfile::tempdir().expect("a temporary folder");
+    for (place, is_after) in [("before", false), ("after", true)] {
+        fs::create_dir(odd.path().join(place)).expect("a folder");
+        for name in ["<img src=x onerror=hacked=1>", "100% ä?#\"'"] {
+            let trace = Ranks(16).trace(0, is_after);
+            let nameless = trace.replace("\"rank\"", "\"none\"");
+            let file = odd.path().join(place).join(format!("{name}.json"));
+            fs::write(file, nameless).expect("a trace");
+        }
+    }
+    write_fleet(odd.path(), &folder.join("odd-fleet"));
+}
+
+fn write_fleet(traces: &Path, folder: &Path) {
+    let (before, after) = (traces.join("before"), traces.join("after"));
+    let plan = Plan::make(&before, &after, PlanOptions::default()).expect("a plan");
+    let mapping = Mapping::new(&plan, folder).expect("options");
+    let lost = map_all(&plan, &mapping, |_| ()).expect("shards");
+    let fleet = Fleet::reduce(&plan, folder, &lost).expect("a fleet");
+    let files = FleetFiles { has_reports: true, ..FleetFiles::default() };
+    fleet.write(folder, &files).expect("a page");
+}
+
+/// Path queries, and the uids that each names in both traces: what the page's own reading of the grammar
+/// must find, too.
+fn write_answers(pair: &PerSide<String>, file: &Path) {
+    let queries = [
+        r#"module("Conv2d_0") / op("aten::conv2d")"#,
+        r#"module("Conv2d") / op("aten::_convolution")"#,
+        r#"module("Sequential_?.BasicBlock_*")"#,
+        r#"module("BasicBlock_*") / module("BatchNorm2d") / kernel("*batch*|*norm*")"#,
+        r#"op("aten::*_convolution")"#,
+        r#"op("aten::linear | aten::sum") / call("*Launch*")"#,
+        r#"kernel("*")"#,
+        r#"op("aten::cudnn_convolution") / kernel("Mem*")"#,
+        r#"op("aten::addmm") / op("aten::linear")"#,
+    ];
+    let tree = |text: &String| {
+        let trace = Trace::from_reader("trace.json", text.as_bytes(), &ReadOptions::default());
+        CallTree::build(trace.expect("a trace"))
+    };
+    let trees = pair.as_ref().map(tree);
+    let uids = |query: &Query, tree: &CallTree| -> Vec<u32> {
+        let events = query.find(tree).into_iter().filter_map(|call| tree.event(call));
+        events.map(|event| tree.trace().uid(event).0).collect()
+    };
+    let answer = |text: &&str| {
+        let query: Query = text.parse().expect("a query");
+        let found = trees.as_ref().map(|tree| uids(&query, tree));
+        serde_json::json!({ "query": text, "found": [found.baseline, found.candidate] })
+    };
+    let answers: Vec<Value> = queries.iter().map(answer).collect();
+    let found =
+        |answer: &&Value| answer["found"][0].as_array().is_some_and(|uids| !uids.is_empty());
+    assert!(answers.iter().filter(found).count() >= 6, "most queries name something: {answers:?}");
+    fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
+}
+
+/// Real pairs: unlike devices, and eager against compiled; where the traces are at hand.
+fn write_real_reports(folder: &Path) {
+    let pairs = [
+        ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
+        ("compiled", "training/eager.a100", "training/compiled_graphs.v100"),
+    ];
+    for (name, baseline, candidate) in pairs {
+        let path = |name: &str| crate::support::traces::real(&format!("{name}.json.gz"));
+        let (Some(baseline), Some(candidate)) = (path(baseline), path(candidate)) else { return };
+        let options = tracetree::ComparisonOptions::default();
+        let comparison = tracetree::Comparison::open(baseline, candidate, &options);
+        let report =
+            comparison.expect("two traces").report(tracetree::report::ReportOptions::default());
+        report.write(folder.join(name)).expect("a report");
+    }
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    write_browser_reports(folder.path());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
+    let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
+        Ok(run) => run,
+        // Where there is no shell there is no browser test either.
+        Err(error) => return skipped(&error.to_string()),
+    };
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    match run.status.code() {
+        Some(SKIPPED) if !is_required() => skipped(&err),
+        code => assert_eq!(code, Some(0), "{out}\n{err}"),
+    }
+}
+
+/// Whether a run without a browser is a failure, as in CI.
+fn is_required() -> bool {
+    std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
+}
+
+/// Says on the terminal itself that nothing was tested: test output is captured.
+fn skipped(reason: &str) {
+    let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
+}

@@ -1,0 +1,15 @@
+//! Tables and pages: what the files of a report hold.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod columns;
+mod emit;
+mod flame;
+mod folder;
+mod html;
+mod kernel_rows;
+mod markdown;
+mod perfetto;
+mod verdict_tables;
+mod xlsx;
