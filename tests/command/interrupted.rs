@@ -1,13 +1,13 @@
 //! Reports that are interrupted, fail, or follow another one: what is left of them.
 #![cfg(all(unix, feature = "cli"))]
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
@@ -31,8 +31,8 @@ fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a comparison and sends it a signal as soon as it writes; whether it was still writing.
-fn interrupted(home: &Path, signal: &str) -> Option<i32> {
+/// Starts a comparison and sends it a signal as soon as it writes; the signal that ended it, if one did.
+fn interrupted(home: &Path, signal: Signal) -> Option<i32> {
     let target = home.join("report");
     let mut child =
         tracetree(&["diff", CNN, CNN, "-q", "-o", &target.to_string_lossy(), "--emit", "all"])
@@ -40,27 +40,26 @@ fn interrupted(home: &Path, signal: &str) -> Option<i32> {
             .expect("the program starts");
     while child.try_wait().expect("a child").is_none() {
         if names(home).iter().any(|name| name.ends_with(".partial")) {
-            let pid = child.id().to_string();
-            Command::new("kill").args([signal, &pid]).status().expect("kill runs");
+            kill_process(Pid::from_child(&child), signal).expect("the program runs");
             break;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::yield_now();
     }
     child.wait().expect("a status").signal()
 }
 
 #[test]
 fn a_signal_ends_the_program_and_leaves_nothing_half_written() {
-    for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let was_hit = (0..20).any(|_| {
             let home = tempfile::tempdir().expect("a folder");
             let ended_by = interrupted(home.path(), signal);
             let left = names(home.path());
-            assert!(left.iter().all(|name| name == "report"), "{signal} left {left:?}");
-            assert!(ended_by.is_none_or(|ended_by| ended_by == number));
+            assert!(left.iter().all(|name| name == "report"), "{signal:?} left {left:?}");
+            assert!(ended_by.is_none_or(|ended_by| ended_by == signal.as_raw()));
             ended_by.is_some()
         });
-        assert!(was_hit, "no run was interrupted by {signal}");
+        assert!(was_hit, "no run was interrupted by {signal:?}");
     }
 }
 
