@@ -68,7 +68,8 @@ pub(super) fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()
     write!(out, ", {} on GPU", info.gpu_events)?;
     write!(out, " · {:.3} ms busy of {:.3} ms", info.gpu_busy_us / 1e3, info.span_us / 1e3)?;
     if let Some(captured) = &info.captured {
-        write!(out, " · {} of {} replayed captured", captured.placed, captured.kernels)?;
+        let placed = captured.placed + captured.named;
+        write!(out, " · {placed} of {} replayed captured", captured.kernels)?;
     }
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
         write!(out, " · {:.1} % launched in the trace", 100.0 * share)?;
@@ -121,10 +122,13 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
         )?;
     }
     if let Some(captured) = &info.captured {
-        let text = format!(
+        let mut text = format!(
             "{} of {} launches have a capture, {} of {} kernels stand below their ops",
             captured.fitting, captured.launches, captured.placed, captured.kernels
         );
+        if captured.named > 0 {
+            text += &format!(", {} below the part that they name", captured.named);
+        }
         field(out, "graphs", &text)?;
     }
     field(out, "span", &format!("{:.3} us", info.span_us))?;

@@ -28,7 +28,7 @@ pub use uid_map::UidPair;
 
 use crate::program::Program;
 use crate::side::{PerSide, Side};
-use crate::trace::Notes;
+use crate::trace::{CapturedAs, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
 use keys::Keys;
 pub(crate) use keys::normalise as plain_name;
@@ -227,18 +227,22 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call stands alone only because the capture of its graph is known on its side and not
-    /// on the other, which launches the same graph: no difference of the traces, but of what is known
-    /// of them.
+    /// Whether a call stands alone only because the capture of its graph, or the parts that its kernels
+    /// name, are known on its side and not on the other, which launches the same graph: no difference of
+    /// the traces, but of what is known of them.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
-        if !tree.is_captured(call) || self.partner(side, call).is_some() {
+        let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
+        else {
             return false;
-        }
+        };
         let launch = tree.ancestors(call).find(|&above| !tree.is_captured(above));
         let partner = launch.and_then(|launch| self.partner(side, launch));
         let other = self.tree(side.other());
-        partner.is_some_and(|launch| other.size(launch) == other.gpu_events(launch) + 1)
+        partner.is_some_and(|launch| match known {
+            CapturedAs::Call => other.is_bare_replay(launch),
+            CapturedAs::Part => other.known_below(launch) != Some(CapturedAs::Part),
+        })
     }
 
     /// Name of a call without what may differ between two runs of the same code: addresses, line

@@ -8,14 +8,16 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Likewise captured calls, where the other side replays graphs and nobody knows their captures: then
-//! the kernels of both replays are aligned, as if no capture were known.
+//! Likewise captured calls, where the other side replays graphs and nobody knows their captures, and
+//! parts that kernels name, where those of the other side name none: then the kernels of both replays
+//! are aligned, as if neither were known.
 //!
 //! So the trees are aligned without them. In the merged tree they stand where they stood, as calls
 //! of one side around pairs.
 
 use super::outline::Outline;
 use crate::side::PerSide;
+use crate::trace::CapturedAs;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
@@ -28,10 +30,13 @@ enum Optional {
     Module,
     /// What was recorded when a graph was captured.
     Captured,
+    /// What kernels of a graph name as the part of the program that they were captured in.
+    Part,
 }
 
 impl Optional {
-    const ALL: [Optional; 3] = [Optional::Frame, Optional::Module, Optional::Captured];
+    const ALL: [Optional; 4] =
+        [Optional::Frame, Optional::Module, Optional::Captured, Optional::Part];
 
     /// Which of these kinds a call is of: of none, one, or two (a captured frame).
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
@@ -45,7 +50,10 @@ impl Optional {
             | CallKind::Runtime
             | CallKind::Gpu => None,
         };
-        let captured = tree.is_captured(call).then_some(Optional::Captured);
+        let captured = tree.captured_as(call).map(|known| match known {
+            CapturedAs::Call => Optional::Captured,
+            CapturedAs::Part => Optional::Part,
+        });
         kind.into_iter().chain(captured)
     }
 }

@@ -157,6 +157,8 @@ pub struct CapturedInfo {
     pub kernels: u64,
     /// GPU events below the captured calls that launched them.
     pub placed: u64,
+    /// GPU events below the part of the program that they name, where no capture fits.
+    pub named: u64,
     /// The files of the captures that fit.
     pub captures: Vec<String>,
 }
@@ -173,6 +175,7 @@ impl CapturedInfo {
             fitting: fitting().count() as u64,
             kernels: replays.iter().map(|replay| replay.kernels as u64).sum(),
             placed: replays.iter().map(|replay| replay.placed as u64).sum(),
+            named: replays.iter().map(|replay| replay.named as u64).sum(),
             captures,
         })
     }

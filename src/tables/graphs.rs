@@ -15,7 +15,7 @@ struct Row {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     replays().and(captures()).table(
-        (name, "launch of a captured graph, in traces with captures: those of the baseline first"),
+        (name, "launch of a captured graph, in traces with captures or names of captured parts: those of the baseline first"),
         analysis,
         |analysis| Box::new(rows(analysis).into_iter()),
     )
@@ -46,7 +46,7 @@ fn replays() -> Columns<Analysis, Row> {
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,
-        "its captured calls have the uids from here on: this plus their position in the capture's `traceEvents`; -1 without capture",
+        "its captured calls have the uids from here on: this plus their position in the capture's `traceEvents`, or among the named parts of the launch; -1 without either",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
     Columns::new()
@@ -56,6 +56,11 @@ fn replays() -> Columns<Analysis, Row> {
         .whole("placed", "those of them below the captured call that launched them", |_, r| {
             r.replay.placed.into()
         })
+        .whole(
+            "named",
+            "those of them below the part of the program that they name, where no capture fits",
+            |_, r| r.replay.named.into(),
+        )
         .column(first)
 }
 

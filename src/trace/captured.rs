@@ -12,6 +12,7 @@
 //! Nothing of them ran when the replay ran. So all of them start when the graph was launched and take
 //! no time: no sum of host times counts them, and steps and phases find them where the launch is.
 
+use super::category::Category;
 use super::columns::{Arguments, Sequence, Trace};
 use super::ids::{ArgumentsId, EventId, Uid};
 use super::sparse::Sparse;
@@ -19,12 +20,23 @@ use super::texts::TextId;
 use super::time::Nanos;
 use rustc_hash::FxHashMap;
 
+/// How a captured call is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CapturedAs {
+    /// It was recorded while the graph was captured.
+    Call,
+    /// Kernels of the replay name it as the part of the program that they were captured in.
+    Part,
+}
+
 /// Where a captured call comes from, and where it stands below its graph launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedCall {
+    /// How it is known.
+    pub known: CapturedAs,
     /// The graph launch that it stands below: a position in the trace's own `traceEvents`.
     pub launch: Uid,
-    /// Its position in the `traceEvents` of the capture.
+    /// Its position in the `traceEvents` of the capture; of a part its position below the launch.
     pub uid: Uid,
     /// The capture, by its number in [`Trace::capture_sources`].
     pub(crate) source: u32,
@@ -37,6 +49,8 @@ pub struct CapturedCall {
 /// The calls of one captured graph that are to stand below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
+    /// How its calls are known.
+    pub(crate) known: CapturedAs,
     /// The graph launch.
     pub(crate) launch: EventId,
     /// The capture, by its number among those given.
@@ -125,6 +139,21 @@ impl Trace {
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
+    /// What a capture would hold of the parts of a program that only names tell of: an event for each name, without
+    /// time, thread or arguments.
+    pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
+        let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
+        for name in names {
+            let name = parts.texts.intern(name);
+            parts.uids.push(Uid(parts.uids.len() as u32));
+            parts.categories.push(Category::UserAnnotation);
+            parts.names.push(name);
+            parts.event_arguments.push(u32::MAX);
+        }
+        parts.total_events = parts.uids.len() as u64;
+        parts
+    }
+
     /// The trace with captured calls behind its own events. What does not fit into 2^32 positions is
     /// left out: returns how many of the grafts were taken.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
@@ -178,6 +207,7 @@ impl<'a> Grafting<'a> {
         for (call, position) in order {
             let uid = capture.uid(call.event);
             let place = CapturedCall {
+                known: graft.known,
                 launch: self.trace.uid(graft.launch),
                 uid,
                 source: graft.source,

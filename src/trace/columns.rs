@@ -156,6 +156,7 @@ pub struct Trace {
     pub(crate) gpu_bytes: Sparse<u64>,
     pub(crate) graph_nodes: Sparse<u64>,
     pub(crate) graphs: Sparse<u64>,
+    pub(crate) regions: Sparse<TextId>,
     pub(crate) launched_kernels: Sparse<TextId>,
     pub(crate) grids: Sparse<Grid>,
     pub(crate) captured: Sparse<CapturedCall>,
@@ -308,6 +309,12 @@ impl Trace {
     /// `args.graph id` of GPU events, where CUDA tells it; 0 is no graph.
     pub fn graphs(&self) -> &Sparse<u64> {
         &self.graphs
+    }
+
+    /// `args.name` (or `args.module_fqn`) of GPU events: the part of the program that was captured there, as
+    /// PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
+    pub fn regions(&self) -> &Sparse<TextId> {
+        &self.regions
     }
 
     /// `args.kernel` of runtime calls: the name of the kernel that is launched, where ROCm tells it.

@@ -20,7 +20,7 @@ mod unpack;
 
 pub(crate) use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
-pub use captured::CapturedCall;
+pub use captured::{CapturedAs, CapturedCall};
 pub(crate) use captured::{Graft, GraftedCall};
 pub use category::Category;
 pub use columns::{

@@ -29,6 +29,7 @@ impl Trace {
             gpu_bytes: pick_sparse(&self.gpu_bytes, &kept),
             graph_nodes: pick_sparse(&self.graph_nodes, &kept),
             graphs: pick_sparse(&self.graphs, &kept),
+            regions: pick_sparse(&self.regions, &kept),
             launched_kernels: pick_sparse(&self.launched_kernels, &kept),
             grids: pick_sparse(&self.grids, &kept),
             captured: pick_sparse(&self.captured, &kept),
@@ -70,6 +71,7 @@ fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::captured::CapturedAs;
     use super::super::captured::CapturedCall;
     use super::super::category::Category;
     use super::super::columns::{Grid, Message, Sequence};
@@ -107,9 +109,11 @@ mod tests {
             gpu_bytes: filled(u64::from),
             graph_nodes: filled(|event| 20 + u64::from(event)),
             graphs: filled(|event| 30 + u64::from(event)),
+            regions: filled(text),
             launched_kernels: filled(text),
             grids: filled(|event| Grid { grid: text(event), block: text(event) }),
             captured: filled(|event| CapturedCall {
+                known: CapturedAs::Call,
                 launch: Uid(event),
                 uid: Uid(event),
                 source: 0,
@@ -161,6 +165,7 @@ mod tests {
             gpu_bytes,
             graph_nodes,
             graphs,
+            regions,
             launched_kernels,
             grids,
             captured,
@@ -197,6 +202,7 @@ mod tests {
         assert_cut("gpu_bytes", &whole.gpu_bytes, &gpu_bytes);
         assert_cut("graph_nodes", &whole.graph_nodes, &graph_nodes);
         assert_cut("graphs", &whole.graphs, &graphs);
+        assert_cut("regions", &whole.regions, &regions);
         assert_cut("launched_kernels", &whole.launched_kernels, &launched_kernels);
         assert_cut("grids", &whole.grids, &grids);
         assert_cut("captured", &whole.captured, &captured);

@@ -1,15 +1,25 @@
 //! The captured calls of a trace → which stand below which graph launch, and what they launch.
 
-use crate::trace::{CapturedCall, EventId, Trace, Uid};
+use crate::trace::{CapturedCall, EventId, Nanos, Trace, Uid};
 use rustc_hash::FxHashMap;
 
 /// The captured calls of a trace by the graph launches that they stand below.
 #[derive(Debug, Default)]
 pub(super) struct Grafts {
     /// In preorder, with their depths.
-    below: FxHashMap<EventId, Vec<(CapturedCall, EventId)>>,
+    below: FxHashMap<EventId, Vec<Grafted>>,
     /// The GPU events of captured launches, by start.
     kernels: FxHashMap<EventId, Vec<EventId>>,
+}
+
+/// A captured call below a graph launch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grafted {
+    pub(super) event: EventId,
+    /// How many captured calls stood above it.
+    pub(super) depth: u32,
+    /// When the first GPU event at or below it starts, if there is one.
+    pub(super) first: Option<Nanos>,
 }
 
 impl Grafts {
@@ -22,7 +32,8 @@ impl Grafts {
         for (call, event) in calls {
             let launch = launches.entry(call.launch).or_insert_with(|| trace.event_at(call.launch));
             if let Some(launch) = *launch {
-                grafts.below.entry(launch).or_default().push((call, event));
+                let grafted = Grafted { event, depth: call.depth, first: None };
+                grafts.below.entry(launch).or_default().push(grafted);
             }
         }
         let mut kernels: Vec<(EventId, Uid)> =
@@ -33,6 +44,9 @@ impl Grafts {
                 grafts.kernels.entry(call).or_default().push(kernel);
             }
         }
+        let start = |kernel: &EventId| trace.start(*kernel);
+        let own = |event| grafts.kernels.get(&event).and_then(|kernels| kernels.first()).map(start);
+        grafts.below.values_mut().for_each(|calls| find_firsts(calls, own));
         grafts
     }
 
@@ -42,12 +56,25 @@ impl Grafts {
     }
 
     /// The captured calls below a graph launch, in preorder; none below any other call.
-    pub(super) fn below(&self, launch: EventId) -> &[(CapturedCall, EventId)] {
+    pub(super) fn below(&self, launch: EventId) -> &[Grafted] {
         self.below.get(&launch).map_or(&[], Vec::as_slice)
     }
 
     /// The GPU events that a captured call launches in this replay, by start.
     pub(super) fn kernels(&self, call: EventId) -> &[EventId] {
         self.kernels.get(&call).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// When the first GPU event at or below each call starts; `own` tells it of those at the call itself.
+fn find_firsts(calls: &mut [Grafted], own: impl Fn(EventId) -> Option<Nanos>) {
+    // The earliest start of what stands below the next call outwards, for each depth.
+    let mut below: Vec<Option<Nanos>> = Vec::new();
+    for call in calls.iter_mut().rev() {
+        let depth = call.depth as usize;
+        let starts = below.drain((depth + 1).min(below.len())..).chain([own(call.event)]);
+        call.first = starts.flatten().min();
+        below.resize(depth + 1, None);
+        below[depth] = below[depth].into_iter().chain(call.first).min();
     }
 }

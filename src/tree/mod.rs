@@ -28,7 +28,9 @@ pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
 
-use crate::trace::{Arguments, ByName, Category, EventId, Nanos, Notes, ThreadId, Trace};
+use crate::trace::{
+    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, ThreadId, Trace,
+};
 use std::sync::{Arc, OnceLock};
 
 /// Name of the root that holds the GPU events whose launch is not in the trace.
@@ -330,6 +332,22 @@ impl CallTree {
     /// captured: it did not run when the graph was replayed, and takes no time.
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
+    }
+
+    /// How a captured call is known; `None` for a call that ran.
+    pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
+        Some(self.trace.captured(self.event(call)?)?.known)
+    }
+
+    /// How what is captured below a graph launch is known; `None` where nothing is known below a call.
+    pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
+        let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
+        (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
+    }
+
+    /// Whether the call launches a captured graph of which no call is known: at most parts that its kernels name.
+    pub fn is_bare_replay(&self, call: CallId) -> bool {
+        self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
     /// Whether the call launches a captured graph: a runtime call of that name with GPU work.

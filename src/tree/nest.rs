@@ -146,33 +146,39 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// The captured calls below a graph launch, each with its GPU events first.
+    /// The captured calls below a graph launch, with their GPU events: of a call's events and the calls below it
+    /// what started first stands first.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
         let outside = self.stack.len();
-        // How deep each open captured call stood in the capture: some calls may be left out.
-        let mut depths: Vec<u32> = Vec::new();
-        for &(call, event) in grafts.below(launch) {
-            while depths.last().is_some_and(|&last| last >= call.depth) {
-                depths.pop();
+        // How deep each open captured call stood in the capture, since some calls may be left out, and the GPU events
+        // of it that are still to be planted.
+        let mut open: Vec<(u32, &[EventId])> = Vec::new();
+        for call in grafts.below(launch) {
+            while let Some((_, events)) = open.pop_if(|(depth, _)| *depth >= call.depth) {
+                events.iter().for_each(|&event| self.plant_gpu_event(event));
                 self.close();
             }
-            let is_frame = self.trace.category(event) == Category::PythonFunction;
+            let is_frame = self.trace.category(call.event) == Category::PythonFunction;
             if is_frame && self.frames == Frames::LeftOut {
                 continue;
             }
-            self.open_event(event, Nanos(i64::MAX));
-            depths.push(call.depth);
-            for &kernel in grafts.kernels(event) {
-                self.plant_gpu_event(kernel);
+            if let (Some((_, events)), Some(first)) = (open.last_mut(), call.first) {
+                let earlier = events.partition_point(|&event| self.trace.start(event) < first);
+                let planted = events.split_off(..earlier).unwrap_or(&[]);
+                planted.iter().for_each(|&event| self.plant_gpu_event(event));
             }
+            self.open_event(call.event, Nanos(i64::MAX));
+            open.push((call.depth, grafts.kernels(call.event)));
         }
-        while self.stack.len() > outside {
+        while let Some((_, events)) = open.pop() {
+            events.iter().for_each(|&event| self.plant_gpu_event(event));
             self.close();
         }
+        debug_assert_eq!(self.stack.len(), outside);
         self.grafts = grafts;
     }
 

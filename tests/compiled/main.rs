@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod annotated;
 mod compiled_pairs;
 mod fusion;
 mod graph_truth;

@@ -156,7 +156,7 @@ impl<'a> Aligner<'a> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
             let (tree, call) = (self.trees[side], CallId(calls[side]));
-            tree.is_graph_launch(call).then(|| tree.size(call) == tree.gpu_events(call) + 1)
+            tree.is_graph_launch(call).then(|| tree.is_bare_replay(call))
         };
         let [one, two] = Side::BOTH.map(is_bare);
         match one.zip(two) {

@@ -16,10 +16,7 @@ pub(super) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
         // Where its capture is known, what is below is aligned like eager code.
-        CallKind::Runtime => {
-            let is_bare = tree.size(call) == tree.gpu_events(call) + 1;
-            tree.is_graph_launch(call) && tree.is_gpu_path(call) && is_bare
-        }
+        CallKind::Runtime => tree.is_bare_replay(call),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
 }

@@ -2,22 +2,26 @@
 //!
 //! Which captured graph a launch replays is judged by the batch that engines write into their
 //! annotations, and by the alignment of the captured launches with the kernels of the replay. Where
-//! several fit alike, the order in which they were captured decides. Where none fits, the kernels stay
-//! at the graph launch, and it is said which came nearest and why it is none.
+//! several fit alike, the order in which they were captured decides. Where none fits, it is said which
+//! came nearest and why it is none; kernels stand below the parts of the program that they name, or
+//! stay at the graph launch.
 
 mod batches;
 mod fit;
 mod order;
+mod parts;
 mod source;
 mod told;
 
 pub use source::CaptureSource;
 
-use crate::trace::{Graft, Notes, Trace};
+use crate::trace::{CapturedAs, Graft, GraftedCall, Notes, Trace};
 use crate::tree::{Alphabet, CallId, CallTree, Capture, CapturedGraph, Ran, Replay, ReplayedGraph};
 use crate::tree::{CallKind, TreeOptions};
 use batches::Batches;
 use fit::{Candidate, Fitting, ReplayEnd};
+use parts::Parts;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Traces that were recorded while graphs were captured.
@@ -40,6 +44,8 @@ pub struct Captures {
     captures: Vec<Arc<Capture>>,
     /// The batch that each file says it was captured for, outside of the trace.
     hints: Vec<Option<u64>>,
+    /// Whether graphs are left as they are, whatever their kernels name.
+    leaves_graphs: bool,
     notes: Notes,
 }
 
@@ -120,17 +126,29 @@ impl Captures {
         let chosen = order::choose(tree, &launches, &candidates, self, groups);
         let mut grafts = Vec::new();
         let mut found = Vec::new();
+        let mut named = Named::after(self.captures.len());
         for (at, &launch) in launches.iter().enumerate() {
             let best = chosen[at].map(|choice| &candidates[at][choice]);
-            found.push(self.replay(tree, launch, &replays[at], best, &candidates[at], &batches));
-            grafts.extend(best.map(|best| self.graft(tree, launch, &replays[at], best)));
+            let mut replay =
+                self.replay(tree, launch, &replays[at], best, &candidates[at], &batches);
+            match best {
+                Some(best) => grafts.push(self.graft(tree, launch, &replays[at], best)),
+                None => {
+                    let graft = named.graft(tree, launch, &replays[at]);
+                    replay.named = graft.as_ref().map_or(0, |graft| graft.kernels.len());
+                    grafts.extend(graft);
+                }
+            }
+            found.push(replay);
         }
         let mut notes = self.notes.clone();
-        let traces: Vec<&Trace> = self.captures.iter().map(|capture| &**capture.trace()).collect();
+        let captures = self.captures.iter().map(|capture| &**capture.trace());
+        let traces: Vec<&Trace> = captures.chain(&named.traces).collect();
         let (trace, taken) = tree.trace().with_captured(&traces, &grafts);
         told::room(grafts.len() - taken, &mut notes);
-        for replay in found.iter_mut().filter(|replay| replay.graph.is_some()).skip(taken) {
-            (replay.graph, replay.placed) = (None, 0);
+        let is_grafted = |replay: &&mut Replay| replay.graph.is_some() || replay.named > 0;
+        for replay in found.iter_mut().filter(is_grafted).skip(taken) {
+            (replay.graph, replay.placed, replay.named) = (None, 0, 0);
         }
         told::replays(&found, self, &mut notes);
         match grafts.is_empty() {
@@ -173,6 +191,7 @@ impl Captures {
             launch: tree.trace().uid(event),
             kernels: ran.len(),
             placed: best.map_or(0, |best| best.alignment.placed()),
+            named: 0,
             graph: best.map(|best| self.named(best.graph, batches)),
             equals: best.map_or(0, |best| {
                 candidates.iter().filter(|other| other.is_as_good_as(best)).count() - 1
@@ -185,10 +204,49 @@ impl Captures {
         let (_, graph) = self.graph(best.graph);
         let kernel = |(at, launch): (usize, usize)| (ran[at].event, graph.launches[launch].0);
         Graft {
+            known: CapturedAs::Call,
             launch: tree.event(launch).expect("a launch is an event"),
             source: best.graph.capture,
             calls: graph.calls.clone(),
             kernels: best.alignment.pairs().map(kernel).collect(),
         }
+    }
+}
+
+/// What the kernels of replays without a capture name, as traces of captures: one for each way in which
+/// the parts of a program follow each other.
+struct Named {
+    /// Number of the captures before them.
+    first: usize,
+    traces: Vec<Trace>,
+    known: FxHashMap<Vec<(String, u32)>, usize>,
+}
+
+impl Named {
+    fn after(first: usize) -> Named {
+        Named { first, traces: Vec::new(), known: FxHashMap::default() }
+    }
+
+    /// `None` where no kernel names a part.
+    fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
+        let parts = Parts::of(tree.trace(), ran);
+        if parts.calls.is_empty() {
+            return None;
+        }
+        let key = parts.calls.iter().map(|&(name, depth)| (name.to_owned(), depth)).collect();
+        let source = *self.known.entry(key).or_insert_with(|| {
+            let names = parts.calls.iter().map(|&(name, _)| name);
+            self.traces.push(Trace::of_parts(tree.trace().source(), names));
+            self.first + self.traces.len() - 1
+        });
+        let depths = parts.calls.iter().map(|&(_, depth)| depth);
+        let events = self.traces[source - self.first].events();
+        Some(Graft {
+            known: CapturedAs::Part,
+            launch: tree.event(launch).expect("a launch is an event"),
+            source: source as u32,
+            calls: events.zip(depths).map(|(event, depth)| GraftedCall { event, depth }).collect(),
+            kernels: parts.kernels,
+        })
     }
 }

@@ -21,7 +21,7 @@ pub enum CaptureSource {
     Files(Vec<PathBuf>),
     /// Traces that were read before.
     Traces(Vec<Arc<Trace>>),
-    /// Nowhere: graphs are taken as they are.
+    /// Nowhere: graphs are taken as they are, whatever their kernels name.
     Nowhere,
 }
 
@@ -56,7 +56,10 @@ impl CaptureSource {
             graphs.get(trace.name_id(event), || names_graph_launch(trace.name(event)))
         });
         match (self, path) {
-            (CaptureSource::Nowhere, _) => return Ok(captures),
+            (CaptureSource::Nowhere, _) => {
+                captures.leaves_graphs = true;
+                return Ok(captures);
+            }
             _ if !launches_graphs => {
                 if matches!(self, CaptureSource::Files(_) | CaptureSource::Traces(_)) {
                     let message = "captures are given, but the trace launches no graph".to_owned();
@@ -109,7 +112,8 @@ impl Captures {
         Ok(())
     }
 
-    /// The tree with captured calls; as it is where no capture was looked for.
+    /// The tree with captured calls, and with the parts of the program that kernels of graphs name; as it is where
+    /// graphs are to be left as they are.
     ///
     /// # Errors
     /// If `reading` is strict and a capture was of no use.
@@ -119,7 +123,8 @@ impl Captures {
         options: TreeOptions,
         reading: &ReadOptions,
     ) -> Result<CallTree> {
-        if self.is_empty() && self.notes().is_empty() {
+        let names_parts = !self.leaves_graphs && !tree.trace().regions().is_empty();
+        if self.is_empty() && self.notes().is_empty() && !names_parts {
             return Ok(tree);
         }
         let tree = self.add_to(&tree, options);

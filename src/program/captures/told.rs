@@ -46,10 +46,19 @@ pub(super) fn room(left_out: usize, notes: &mut Notes) {
 
 /// What became of the graph launches.
 pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
+    let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
+    let named = replays.iter().filter(|replay| replay.named > 0).count();
+    notes.add("CAPTURE_ANNOTATED", named as u64, "--no-captures leaves them aside", || {
+        format!(
+            "{} of {} kernels of {} graph launches stand below the parts of the program that the kernels name",
+            sum(|replay| replay.named),
+            sum(|replay| replay.kernels),
+            replays.len(),
+        )
+    });
     if captures.is_empty() {
         return;
     }
-    let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
     let fitting = replays.iter().filter(|replay| replay.graph.is_some());
     notes.add("CAPTURE_READ", fitting.clone().count() as u64, "", || {
         format!(

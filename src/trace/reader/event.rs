@@ -146,7 +146,7 @@ impl Slot {
             b"Out msg nelems" => Slot::ReceivedElements,
             b"Group size" => Slot::GroupSize,
             b"dtype" => Slot::MessageType,
-            b"name" => Slot::ArgName,
+            b"name" | b"module_fqn" => Slot::ArgName,
             _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_argument),
             _ => Slot::Other,
         }

@@ -12,6 +12,9 @@ pub struct Replay {
     pub kernels: usize,
     /// Number of its GPU events that stand below the captured call that launched them.
     pub placed: usize,
+    /// Number of its GPU events that stand below the part of the program that they name; 0 where a captured graph
+    /// fits.
+    pub named: usize,
     /// The captured graph that it replays; `None` where none fits.
     pub graph: Option<ReplayedGraph>,
     /// How many other captured graphs fit as well, so that the order decided.

@@ -121,6 +121,12 @@ impl Graph<'_, '_> {
         self.launch.run("kernel", name, micros, Map::new());
     }
 
+    /// The next kernel of the graph, with these arguments besides its own: an object.
+    pub fn annotated(&mut self, name: &str, micros: f64, arguments: &Value) {
+        let details = arguments.as_object().expect("arguments are an object").clone();
+        self.launch.run("kernel", name, micros, details);
+    }
+
     /// The next memset of the graph, of this many µs.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let details = Map::from_iter([("bytes".to_owned(), json!(bytes))]);

@@ -130,6 +130,10 @@ impl Builder {
         if let Some(graph) = args.graph {
             self.trace.graphs.push(event, graph);
         }
+        let region = self.text(threads::raw(args.name), Form::Text, place);
+        if region != TextId::EMPTY {
+            self.trace.regions.push(event, region);
+        }
         let collective = self.text(threads::raw(args.collective), Form::Text, place);
         if collective != TextId::EMPTY {
             self.trace.collectives.push(event, collective);

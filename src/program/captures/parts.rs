@@ -1,0 +1,97 @@
+//! A replay whose kernels name the parts of the program that they were captured in → these parts, as captured calls.
+//!
+//! PyTorch writes the names that `torch.cuda.graph_annotations.mark_kernels` gave while a graph was captured into the
+//! kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). Of nested names the innermost one stands
+//! there. Engines give paths of modules, in which a number belongs to what stands before it:
+//!
+//! ```text
+//! kernel   its name                below the graph launch
+//! gemm     layers.0.attention.wq   layers.0 → attention → wq → gemm
+//! softmax  layers.0.attention                           → softmax
+//! add      layers.0                         → add
+//! copy                             copy
+//! ```
+
+use crate::trace::{EventId, Trace};
+use crate::tree::Ran;
+
+/// The parts of one replay, in preorder.
+#[derive(Debug, Default)]
+pub(super) struct Parts<'n> {
+    /// Their names, and how many parts each stands in.
+    pub(super) calls: Vec<(&'n str, u32)>,
+    /// The GPU events that name a part, each with the position of that part.
+    pub(super) kernels: Vec<(EventId, u32)>,
+}
+
+impl<'n> Parts<'n> {
+    /// The parts that GPU events of one replay name. Neighbours of one name stand in one part; neighbours are they in the
+    /// order of the graph's nodes, where it is recorded: streams run beside each other.
+    pub(super) fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
+        let mut ran: Vec<&Ran> = ran.iter().collect();
+        if ran.iter().all(|ran| ran.node.is_some()) {
+            ran.sort_by_key(|ran| ran.node);
+        }
+        let mut parts = Parts::default();
+        let mut open: Vec<(&str, u32)> = Vec::new();
+        for ran in ran {
+            let Some(&name) = trace.regions().get(ran.event) else {
+                open.clear();
+                continue;
+            };
+            let path = path(trace.text(name));
+            let common = open.iter().zip(&path).take_while(|((open, _), part)| open == *part);
+            let common = common.count();
+            open.truncate(common);
+            for &part in &path[common..] {
+                let position = parts.calls.len() as u32;
+                parts.calls.push((part, open.len() as u32));
+                open.push((part, position));
+            }
+            parts.kernels.extend(open.last().map(|&(_, position)| (ran.event, position)));
+        }
+        parts
+    }
+}
+
+/// The parts of a path of modules, outermost first; any other name is one part.
+fn path(name: &str) -> Vec<&str> {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if !name.split('.').all(is_part) {
+        return vec![name];
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    let mut start = 0;
+    for part in name.split('.') {
+        let end = start + part.len();
+        let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+        match parts.last_mut().filter(|_| is_number) {
+            Some(last) => *last = &name[start - 1 - last.len()..end],
+            None => parts.push(part),
+        }
+        start = end + 1;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path;
+
+    #[test]
+    fn a_number_belongs_to_what_stands_before_it() {
+        assert_eq!(path("layers.0.attention.wq"), ["layers.0", "attention", "wq"]);
+        assert_eq!(path("L.model.layers.12"), ["L", "model", "layers.12"]);
+        assert_eq!(path("experts.3.0.up"), ["experts.3.0", "up"]);
+        assert_eq!(path("0.conv"), ["0", "conv"]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_one_part() {
+        for name in ["qkv_proj", "step 1.5 of 3", "a..b", ".a", "all-reduce.0"] {
+            assert_eq!(path(name), [name]);
+        }
+    }
+}
