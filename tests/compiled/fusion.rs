@@ -184,6 +184,71 @@ fn an_op_that_keeps_its_name_explains_one_call_and_not_three() {
 }
 
 #[test]
+fn on_a_bare_thread_fusions_of_other_kernels_have_a_line_each() {
+    let sized = |t: &mut HostThread<'_>, out: i64, kernel: &str| {
+        t.op("aten::linear", |t| {
+            let addmm = Op::new("aten::addmm").dims(&[&[out], &[8, 64], &[64, out], &[], &[]]);
+            t.op(addmm, |t| t.kernel(kernel, 9.0));
+        });
+    };
+    let program = |parts: i64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                for (out, kernel) in [(192, "small_gemm"), (960, "large_gemm"), (192, "small_gemm")]
+                {
+                    (0..parts).for_each(|_| sized(t, out / parts, kernel));
+                    op(t, "aten::relu", "relu_kernel");
+                }
+            })
+            .json()
+    };
+    let rows = fusions(&program(3), &program(1));
+    let line = |row: &FusionRow| {
+        let kernel = row.kernels.candidate.keys().next().expect("a kernel").clone();
+        assert!(matches!(
+            row.change,
+            KernelChange::FusedIn(Side::Candidate, FusionEvidence::Shapes)
+        ));
+        (kernel, row.agreeing)
+    };
+    let mut lines: Vec<(String, usize)> = rows.iter().map(line).collect();
+    lines.sort();
+    // The large one alone is no proof, but it agrees with the others.
+    assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
+}
+
+/// A step of the backward pass that runs a forward pass of many ops again, and a region in its place.
+fn checkpointed(kernel: &str) -> (String, String) {
+    let program = |step: &dyn Fn(&mut HostThread<'_>)| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                op(t, "aten::mm", "gemm_kernel");
+                step(t);
+                op(t, "aten::bmm", "bmm_kernel");
+            })
+            .json()
+    };
+    let eager = program(&|t| {
+        t.op("ReluBackward0", |t| {
+            (0..30).for_each(|_| eager(t));
+            op(t, "aten::threshold_backward", "threshold_kernel");
+        });
+    });
+    let compiled = program(&|t| t.op("Torch-Compiled Region: 0/0", |t| op(t, kernel, kernel)));
+    (eager, compiled)
+}
+
+#[test]
+fn a_region_may_face_much_more_work_than_it_has_if_it_names_it() {
+    let regions = |kernel: &str| {
+        let (eager, compiled) = checkpointed(kernel);
+        compare_texts(&PerSide::new(eager, compiled), |analysis| analysis.diff().regions().len())
+    };
+    assert_eq!(regions("triton_poi_fused_add_mul_threshold_backward_0"), 1);
+    assert_eq!(regions("triton_poi_fused_exp_0"), 0);
+}
+
+#[test]
 fn fusions_apart_from_each_other_are_told_apart() {
     let apart = |change: fn(&mut HostThread<'_>)| {
         move |t: &mut HostThread<'_>| {

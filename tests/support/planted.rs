@@ -328,11 +328,14 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The op that launches first below a call.
+/// Of the ops that launch below a call the one that is called first: what it takes comes from outside.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
-    let first = kernels(events, forest, call).into_iter().min_by_key(|&at| events[at].start);
-    let mut above = std::iter::successors(first, |&at| forest.parents[at]);
-    above.find(|&at| events[at].kind == Kind::Op).unwrap_or(call)
+    let op = |kernel: usize| {
+        let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
+        above.find(|&at| events[at].kind == Kind::Op)
+    };
+    let ops = kernels(events, forest, call).into_iter().filter_map(op);
+    ops.min_by_key(|&at| (events[at].start, std::cmp::Reverse(events[at].end))).unwrap_or(call)
 }
 
 /// The arguments that tell what an op took.

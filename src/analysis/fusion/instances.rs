@@ -20,6 +20,9 @@ pub(super) struct Instance {
     pub(super) change: KernelChange,
     /// How many instances must agree before the change is believed.
     pub(super) enough: usize,
+    /// Of work directly below a thread, where it stands beside unrelated work that is called alike: the kernels of
+    /// the side that has fewer, each name without what may differ between two runs.
+    pub(super) told_apart_by: Vec<String>,
 }
 
 /// A run of kernels that only one side has below a node.
@@ -47,7 +50,11 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
         // Directly below a thread unrelated work stands side by side, so that another number of
         // kernels there says nothing.
         if change != KernelChange::Count || !is_thread(analysis, node) {
-            instances.push(Instance { node, path, ops, kernels, change, enough });
+            let told_apart_by = match is_thread(analysis, node) {
+                true => kernels_of_fewer(analysis, &kernels),
+                false => Vec::new(),
+            };
+            instances.push(Instance { node, path, ops, kernels, change, enough, told_apart_by });
         }
     };
     for ((node, _), kernels) in kernels_of_nodes(pieces) {
@@ -70,6 +77,16 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
     }
     instances.sort_by_key(|instance| instance.node);
     instances
+}
+
+/// Plain names of the kernels of the side that has fewer, in the order of their launches.
+fn kernels_of_fewer(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<String> {
+    let fewer = match kernels.baseline.len() < kernels.candidate.len() {
+        true => Side::Baseline,
+        false => Side::Candidate,
+    };
+    let name = |&kernel: &CallId| analysis.diff().plain_name(fewer, kernel).to_owned();
+    kernels[fewer].iter().map(name).collect()
 }
 
 fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> {

@@ -76,7 +76,10 @@ impl FusionRow {
 type Place<'a> = (&'a str, &'a [String], &'a [String]);
 
 /// What makes instances agree: the place, the kernel counts and the change.
-type Group<'a> = (Place<'a>, (usize, usize), KernelChange);
+type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
+
+/// What makes instances one row: they agree, and directly below a thread they run the same kernels.
+type Group<'a> = (Agreement<'a>, &'a [String]);
 
 impl Analysis {
     /// Where the number of kernels differs: largest difference of time first, then by path.
@@ -87,20 +90,28 @@ impl Analysis {
     fn find_fusions(&self) -> Vec<FusionRow> {
         let pieces = Pieces::of(self);
         let instances = instances::find(&pieces);
-        let mut of_place: BTreeMap<Place<'_>, usize> = BTreeMap::new();
+        let mut of_place: BTreeMap<(Place<'_>, &[String]), usize> = BTreeMap::new();
+        let mut agreeing: BTreeMap<Agreement<'_>, usize> = BTreeMap::new();
         let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
         for instance in &instances {
             let place = place(instance);
-            *of_place.entry(place).or_default() += 1;
+            *of_place.entry((place, &instance.told_apart_by)).or_default() += 1;
             let counts = instance.counts();
             if counts.baseline != counts.candidate {
-                let key = (place, (counts.baseline, counts.candidate), instance.change);
-                groups.entry(key).or_default().push(instance);
+                let agreement = (place, (counts.baseline, counts.candidate), instance.change);
+                *agreeing.entry(agreement).or_default() += 1;
+                groups.entry((agreement, &instance.told_apart_by)).or_default().push(instance);
             }
         }
         let mut rows: Vec<FusionRow> = groups
             .into_iter()
-            .map(|((place, _, change), group)| row(&pieces, change, &group, of_place[&place]))
+            .map(|((agreement, kernels), group)| {
+                let change = match agreeing[&agreement] < group[0].enough {
+                    true => KernelChange::Count,
+                    false => agreement.2,
+                };
+                row(&pieces, change, &group, of_place[&(agreement.0, kernels)])
+            })
             .collect();
         rows.sort_by(|a, b| order(a).cmp(&order(b)));
         rows
@@ -129,7 +140,7 @@ fn row(
     };
     FusionRow {
         path: first.path.clone(),
-        change: if group.len() < first.enough { KernelChange::Count } else { change },
+        change,
         kernel_count: first.counts(),
         ops: first.ops.clone(),
         kernels: PerSide::from_fn(|side| names(pieces.analysis, first, side)),

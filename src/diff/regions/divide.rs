@@ -4,8 +4,8 @@
 //! as possible of the work in them is named by the kernels of their region; among equals those that
 //! are as long as their regions are.
 
-use super::Finder;
 use super::names::{is_fused, named_ops};
+use super::{Finder, WRAPPER};
 use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
@@ -50,6 +50,16 @@ impl Finder<'_> {
             (region, run)
         });
         runs.collect()
+    }
+
+    /// Whether the kernels and ops in a region name nearly all of the work of these calls. A step of the
+    /// backward pass may hold a forward pass that is run again (activation checkpointing).
+    pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
+        let named = self.named(side, region);
+        let ops: Vec<Words> =
+            calls.iter().flat_map(|&call| self.working_ops(side.other(), call)).collect();
+        let unnamed = ops.iter().filter(|op| !named.has(op)).count();
+        unnamed * WRAPPER < ops.len()
     }
 
     /// For each call, how much of its work the region names, less what it does not.

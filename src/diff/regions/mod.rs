@@ -30,7 +30,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
 /// The larger one of a region and what it may face holds at most so many times as much work, beside a
-/// few: what is farther apart is not the same work.
+/// few: what is farther apart is not the same work, unless the names in the region say so.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
@@ -233,7 +233,8 @@ impl<'a> Finder<'a> {
             replaced.iter().map(|&call| count(side.other(), call)).sum(),
         );
         let (less, more) = (work.baseline.min(work.candidate), work.baseline.max(work.candidate));
-        if less == 0 || more > RATIO * less + FEW {
+        let is_far_apart = || more > RATIO * less + FEW;
+        if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
         // About as much work on both sides and no generated kernel: the region only wraps the same ops, so
