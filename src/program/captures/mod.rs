@@ -96,8 +96,8 @@ impl Captures {
     }
 
     /// The tree with the calls of the fitting captured graph below each graph launch, and each GPU
-    /// event of the replay below the call that launched it. What was looked for, found, and missed
-    /// stands in [`CallTree::replays`] and [`CallTree::notes`].
+    /// event of the replay below the call that launched it; where none fits, with the parts of the
+    /// program that the GPU events name. What was looked for, found, and missed stands in [`CallTree::replays`] and [`CallTree::notes`].
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

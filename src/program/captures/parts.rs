@@ -25,8 +25,8 @@ pub(super) struct Parts<'n> {
 }
 
 impl<'n> Parts<'n> {
-    /// The parts that GPU events of one replay name. Neighbours of one name stand in one part; neighbours are they in the
-    /// order of the graph's nodes, where it is recorded: streams run beside each other.
+    /// The parts that GPU events of one replay name. Neighbours of one name stand in one part. Their order is that of
+    /// the graph's nodes, where it is recorded: streams run beside each other.
     pub(super) fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
