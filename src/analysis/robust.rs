@@ -55,6 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_many_samples_the_middle_one_of_each_part_is_taken() {
+        let many: Vec<f64> = (0..3 * MOST_DIFFERENCES).rev().map(|at| at as f64).collect();
+        let taken = thinned(&many);
+        let expected: Vec<f64> = (0..MOST_DIFFERENCES).map(|at| (3 * at + 1) as f64).collect();
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
     fn one_outlier_moves_neither() {
         assert_eq!(median(&[1.0, 2.0, 3.0, 4.0, 1000.0]), 3.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);

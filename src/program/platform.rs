@@ -208,7 +208,8 @@ const NAMES: [(&str, Vendor); 4] = [
 fn of_call(name: &str) -> Option<Vendor> {
     match name {
         _ if name.starts_with("hip") => Some(Vendor::Amd),
-        _ if name.starts_with("cuda") || name.starts_with("cu") => Some(Vendor::Nvidia),
+        // `cudaLaunchKernel` of the runtime, `cuLaunchKernel` of the driver.
+        _ if name.starts_with("cu") => Some(Vendor::Nvidia),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 #![cfg(feature = "cli")]
 
 use crate::support::compared::trace;
-use crate::support::trace_builder::{Op, TraceBuilder};
+use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use serde_json::{Value, json};
 use std::fs;
@@ -199,6 +199,50 @@ fn kernel_names_alone_are_called_little_evidence_and_nothing_tells_nothing() {
     let found = model("kernel_unified_attention_2d").architecture.expect("an architecture");
     assert_eq!((found.what, found.is_thin), (Architecture::DecoderTransformer, true));
     assert_eq!(model("a_kernel").architecture, None);
+}
+
+/// The model of a trace with this main thread.
+fn model_of_thread(body: impl FnOnce(&mut HostThread<'_>)) -> Model {
+    let json = TraceBuilder::cuda().thread("main", body).json();
+    Model::of(&CallTree::build(trace("a trace", &json)))
+}
+
+#[test]
+fn frames_and_annotations_tell_an_engine_more_than_borrowed_ops_do() {
+    let found = |body: fn(&mut HostThread<'_>)| model_of_thread(body).engine;
+    let borrowed = found(|t| {
+        t.frame("sglang/srt/model_runner.py(7): forward", |t| {
+            for _ in 0..3 {
+                t.op("vllm::rms_norm", |t| t.kernel("vllm::rms_norm_kernel", 2.0));
+            }
+        });
+    })
+    .expect("an engine");
+    assert_eq!((borrowed.what.as_str(), borrowed.is_thin), ("SGLang", false));
+    assert_eq!(borrowed.evidence, ["frames of sglang/ (1)"]);
+    let ops = found(|t| t.op("vllm::rms_norm", |t| t.kernel("a_kernel", 2.0))).expect("an engine");
+    assert_eq!((ops.what.as_str(), ops.is_thin), ("vLLM", true));
+    assert_eq!(ops.evidence, ["ops vllm:: (1)"]);
+    let said = found(|t| t.annotation("step[DECODE bs=4]", |t| t.kernel("a_kernel", 2.0)));
+    assert_eq!(said.map(|found| found.what), Some("SGLang".to_owned()));
+    assert_eq!(found(|t| t.kernel("a_kernel", 2.0)), None);
+}
+
+#[test]
+fn heads_and_sizes_are_those_that_most_ops_have() {
+    let model = model_of_thread(|t| {
+        let mut op = |name: &str, dims: &[i64]| {
+            t.op(Op::new(name).dims(&[dims]), |t| t.kernel("a_kernel", 2.0));
+        };
+        for _ in 0..2 {
+            op("aten::scaled_dot_product_attention", &[4, 12, 128, 64]);
+            op("aten::native_layer_norm", &[4, 128, 768]);
+        }
+        op("aten::scaled_dot_product_attention", &[4, 16, 128, 80]);
+        op("aten::native_layer_norm", &[4, 128, 1280]);
+    });
+    assert_eq!((model.heads, model.head_size), (Some(12), Some(64)));
+    assert_eq!(model.hidden_size, Some(768));
 }
 
 #[test]

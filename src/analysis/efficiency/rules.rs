@@ -203,6 +203,8 @@ mod tests {
         assert!(error(&MINE.replace("matmul", "guess")).contains("guess"));
         assert!(error(&MINE.replace("source = \"mine\"", "source = \"\"")).contains("no source"));
         assert!(error(&MINE.replace("gemm_*", "*_*")).contains("one `*`"));
+        assert!(error(&MINE.replace("mine::gemm_*", "*")).contains("one `*`"));
+        assert!(error(&MINE.replace("mine::gemm_*", "")).contains("without a name"));
         assert!(error(&format!("{MINE}{MINE}")).contains("twice"));
     }
 }

@@ -250,3 +250,20 @@ fn spread(cells: &BTreeMap<Sample, Cell>, of_layers: usize) -> Spread {
         squares: cells.values().map(square).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_deviation_count_layers_without_the_op() {
+        let cell = |micros: i64| Cell { events: 1, time: Nanos(micros * 1_000) };
+        let cells = BTreeMap::from([((0, 0), cell(2)), ((1, 0), cell(4)), ((2, 0), cell(6))]);
+        let spread = spread(&cells, 4);
+        // 2, 4, 6 and 0 µs: the mean is 3, the squared deviations are 1, 1, 9 and 9.
+        assert_eq!(spread.mean_us(), Some(3.0));
+        let deviation = spread.deviation_us().expect("four layers");
+        assert!((deviation - (20.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{deviation}");
+        assert_eq!((spread.layers, spread.events, spread.total), (3, 3, Nanos(12_000)));
+    }
+}
