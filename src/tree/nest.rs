@@ -153,15 +153,11 @@ impl<'a> Planter<'a> {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        let outside = self.stack.len();
         // How deep each open captured call stood in the capture, since some calls may be left out, and the GPU events
         // of it that are still to be planted.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {
-            while let Some((_, events)) = open.pop_if(|(depth, _)| *depth >= call.depth) {
-                events.iter().for_each(|&event| self.plant_gpu_event(event));
-                self.close();
-            }
+            self.close_captured(&mut open, call.depth);
             let is_frame = self.trace.category(call.event) == Category::PythonFunction;
             if is_frame && self.frames == Frames::LeftOut {
                 continue;
@@ -174,12 +170,16 @@ impl<'a> Planter<'a> {
             self.open_event(call.event, Nanos(i64::MAX));
             open.push((call.depth, grafts.kernels(call.event)));
         }
-        while let Some((_, events)) = open.pop() {
+        self.close_captured(&mut open, 0);
+        self.grafts = grafts;
+    }
+
+    /// Ends the captured calls from a depth on, each with what is left of its GPU events.
+    fn close_captured(&mut self, open: &mut Vec<(u32, &[EventId])>, depth: u32) {
+        while let Some((_, events)) = open.pop_if(|(own, _)| *own >= depth) {
             events.iter().for_each(|&event| self.plant_gpu_event(event));
             self.close();
         }
-        debug_assert_eq!(self.stack.len(), outside);
-        self.grafts = grafts;
     }
 
     fn plant_gpu_event(&mut self, event: EventId) {

@@ -1,20 +1,21 @@
 //! Graphs whose kernels name the part of the program that they were captured in: the parts below the launch.
 
+use crate::recorded_on_a_gpu::example;
 use crate::support::files::unpacked;
 use crate::support::laws;
-use crate::support::trace_builder::TraceBuilder;
+use crate::support::trace_builder::{HostThread, TraceBuilder};
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use tracetree::diff::TraceDiff;
 use tracetree::program::{CaptureSource, Captures};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
-use tracetree::tree::{CallId, CallKind, CallTree, TreeOptions};
+use tracetree::tree::{CallId, CallKind, CallTree, ModuleName, TreeOptions};
 use tracetree::{Analysis, PerSide, Side};
 
 /// Kernels of one graph launch, each with its arguments.
 fn replay_of(kernels: &[(&str, Value)]) -> String {
-    let launch = |t: &mut crate::support::trace_builder::HostThread<'_>| {
+    let launch = |t: &mut HostThread<'_>| {
         t.launch("cudaGraphLaunch").graph(|graph| {
             kernels.iter().for_each(|(name, arguments)| graph.annotated(name, 2.0, arguments));
         });
@@ -23,10 +24,13 @@ fn replay_of(kernels: &[(&str, Value)]) -> String {
 }
 
 fn tree_of(json: &str) -> CallTree {
-    let trace = Trace::from_reader("replay", json.as_bytes(), &ReadOptions::default());
-    let trace = std::sync::Arc::new(trace.expect("a trace"));
+    tree_with(json, &CaptureSource::Beside)
+}
+
+fn tree_with(json: &str, source: &CaptureSource) -> CallTree {
     let reading = ReadOptions::default();
-    let captures = CaptureSource::Beside.open(&trace, None, &reading).expect("no capture");
+    let trace = Arc::new(Trace::from_reader("replay", json.as_bytes(), &reading).expect("a trace"));
+    let captures = source.open(&trace, None, &reading).expect("no capture");
     let tree = CallTree::build(trace);
     captures.complete(tree, TreeOptions::default(), &reading).expect("a tree")
 }
@@ -126,12 +130,7 @@ fn names_of_kernels_outside_of_graphs_are_left_alone() {
 #[test]
 fn graphs_can_be_left_as_they_are() {
     let json = replay_of(&[("gemm", json!({"name": "layers.0"}))]);
-    let trace = Trace::from_reader("replay", json.as_bytes(), &ReadOptions::default());
-    let trace = std::sync::Arc::new(trace.expect("a trace"));
-    let reading = ReadOptions::default();
-    let captures = CaptureSource::Nowhere.open(&trace, None, &reading).expect("no capture");
-    let tree = captures.complete(CallTree::build(trace), TreeOptions::default(), &reading);
-    assert_eq!(below(&tree.expect("a tree")), ["gemm"]);
+    assert_eq!(below(&tree_with(&json, &CaptureSource::Nowhere)), ["gemm"]);
 }
 
 #[test]
@@ -148,16 +147,11 @@ fn the_laws_hold_for_named_parts() {
     assert_eq!(TraceDiff::new(one, bare).differences(), vec![], "known deeper is no difference");
 }
 
-fn example(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces/h100");
-    folder.join(format!("{name}.pt.trace.json.gz"))
-}
-
 /// The instances of the modules above a call, outermost first.
 fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     let modules = tree.ancestors(call).filter(|&above| tree.is_module(above));
     let mut names: Vec<&str> =
-        modules.map(|above| tree.name(above).trim_start_matches("nn.Module: ")).collect();
+        modules.map(|above| ModuleName::instance_or_name(tree.name(above))).collect();
     names.reverse();
     names
 }
@@ -240,6 +234,6 @@ fn two_recorded_replays_with_names_are_compared_part_by_part() {
         let call = row.calls.baseline.expect("a call");
         analysis.tree(Side::Baseline).name(call).to_owned()
     };
-    let named: std::collections::BTreeSet<String> = analysis.rows().iter().map(path_of).collect();
+    let named: BTreeSet<String> = analysis.rows().iter().map(path_of).collect();
     assert!(modules.values().flatten().any(|module| named.contains(module)), "{named:?}");
 }

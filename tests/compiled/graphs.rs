@@ -9,7 +9,7 @@ use std::fs;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::program::{CaptureSource, Captures, Layers, Measure, StackKind};
 use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
-use tracetree::tree::{CallId, CallKind, CallTree, Misfit, TreeOptions};
+use tracetree::tree::{CallId, CallKind, CallTree, Misfit, ModuleName, TreeOptions};
 use tracetree::{Analysis, Comparison, ComparisonOptions, PerSide, Side};
 
 const LAUNCH: &str = "hipLaunchKernel";
@@ -94,7 +94,7 @@ fn kernels(tree: &CallTree) -> Vec<CallId> {
 
 /// The module that each kernel stands below.
 fn modules(tree: &CallTree) -> Vec<String> {
-    let name = |module| tree.name(module).trim_start_matches("nn.Module: ").to_owned();
+    let name = |module| ModuleName::instance_or_name(tree.name(module)).to_owned();
     kernels(tree).iter().map(|&kernel| tree.module(kernel).map_or_else(String::new, name)).collect()
 }
 
@@ -304,7 +304,7 @@ fn graphs_of_equal_length_are_told_apart_by_their_order() {
         let tree = with(&replays_of(blocks), &[&pieces]);
         let launches = tree.calls().filter(|&call| tree.is_graph_launch(call));
         let module = |call: CallId| tree.subtree(call).find(|&below| tree.is_module(below));
-        let name = |module: CallId| tree.name(module).trim_start_matches("nn.Module: ").to_owned();
+        let name = |module: CallId| ModuleName::instance_or_name(tree.name(module)).to_owned();
         launches.filter_map(module).map(name).collect::<Vec<_>>()
     };
     assert_eq!(firsts(&[1, 1, 1, 2, 1, 1, 1, 2]), [round, round].concat());

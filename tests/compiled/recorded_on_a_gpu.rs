@@ -13,7 +13,7 @@ use tracetree::report::largest_differences;
 use tracetree::tree::{CallId, CallKind};
 use tracetree::{Analysis, Comparison, ComparisonOptions, PerSide, Side};
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces/h100");
     folder.join(format!("{name}.pt.trace.json.gz"))
 }

@@ -1,6 +1,7 @@
 //! `tracetree diff` as a user runs it: which files it writes, what it prints, what it opens.
 #![cfg(feature = "cli")]
 
+use crate::folder::FILES;
 use crate::support::reports::{hostile_pair, model_pair};
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +9,6 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 use tracetree::PerSide;
-
-const TABLES: [&str; 8] = [
-    "cpu_op_map.json",
-    "diff_stats.csv",
-    "diff_stats_kernels.csv",
-    "diff_stats_names_summary.csv",
-    "diff_stats_unique_args_summary.csv",
-    "merged_tree_output.txt",
-    "summary.json",
-    "uid_map.csv",
-];
 
 /// A folder with both traces of a pair.
 fn folder_of(pair: &PerSide<String>) -> TempDir {
@@ -47,7 +37,7 @@ fn written(folder: &TempDir) -> BTreeSet<String> {
         .expect("a report")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
-    assert!(TABLES.iter().all(|table| names.contains(*table)), "{names:?}");
+    assert!(FILES.iter().all(|table| names.contains(*table)), "{names:?}");
     let formats = ["report.", "flamegraph.svg", "folded.txt", "perfetto.json.gz"];
     names.into_iter().filter(|name| formats.iter().any(|start| name.starts_with(start))).collect()
 }

@@ -14,7 +14,7 @@ use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
 /// The files that every report has.
-const FILES: [&str; 8] = [
+pub(crate) const FILES: [&str; 8] = [
     "cpu_op_map.json",
     "diff_stats.csv",
     "diff_stats_kernels.csv",

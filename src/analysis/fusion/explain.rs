@@ -135,16 +135,20 @@ const REDUCTIONS: [&str; 9] = ["all", "amax", "amin", "any", "mean", "prod", "st
 /// Words that only say whose implementation an op is.
 const LIBRARIES: [&str; 5] = ["cudnn", "miopen", "mkldnn", "native", "thnn"];
 
-/// What the change of the kernel count at a node is.
-pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
-    let counts = kernels.as_ref().map(Vec::len);
-    let short = match counts.baseline < counts.candidate {
+/// The side with fewer kernels; of equals the candidate.
+pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
+    match kernels.baseline.len() < kernels.candidate.len() {
         true => Side::Baseline,
         false => Side::Candidate,
-    };
-    if counts.baseline == counts.candidate {
+    }
+}
+
+/// What the change of the kernel count at a node is.
+pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
+    if kernels.baseline.len() == kernels.candidate.len() {
         return KernelChange::Count;
     }
+    let short = short_side(kernels);
     let of_short = pieces.leaves.of(short, &kernels[short]);
     let of_long = pieces.leaves.of(short.other(), &kernels[short.other()]);
     if of_short.len() >= of_long.len() {

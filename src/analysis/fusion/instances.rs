@@ -49,9 +49,10 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
         let path = paths.of(node);
         // Directly below a thread unrelated work stands side by side, so that another number of
         // kernels there says nothing.
-        if change != KernelChange::Count || !is_thread(analysis, node) {
-            let told_apart_by = match is_thread(analysis, node) {
-                true => kernels_of_fewer(analysis, &kernels),
+        let is_bare = is_thread(analysis, node);
+        if change != KernelChange::Count || !is_bare {
+            let told_apart_by = match is_bare {
+                true => short_names(analysis, &kernels),
                 false => Vec::new(),
             };
             instances.push(Instance { node, path, ops, kernels, change, enough, told_apart_by });
@@ -79,14 +80,11 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
     instances
 }
 
-/// Plain names of the kernels of the side that has fewer, in the order of their launches.
-fn kernels_of_fewer(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<String> {
-    let fewer = match kernels.baseline.len() < kernels.candidate.len() {
-        true => Side::Baseline,
-        false => Side::Candidate,
-    };
-    let name = |&kernel: &CallId| analysis.diff().plain_name(fewer, kernel).to_owned();
-    kernels[fewer].iter().map(name).collect()
+/// Plain names of the kernels of the short side, in the order of their launches.
+fn short_names(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<String> {
+    let short = explain::short_side(kernels);
+    let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel).to_owned();
+    kernels[short].iter().map(name).collect()
 }
 
 fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> {

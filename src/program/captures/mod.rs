@@ -15,13 +15,12 @@ mod told;
 
 pub use source::CaptureSource;
 
-use crate::trace::{CapturedAs, Graft, GraftedCall, Notes, Trace};
+use crate::trace::{CapturedAs, Graft, Notes, Trace};
 use crate::tree::{Alphabet, CallId, CallTree, Capture, CapturedGraph, Ran, Replay, ReplayedGraph};
 use crate::tree::{CallKind, TreeOptions};
 use batches::Batches;
 use fit::{Candidate, Fitting, ReplayEnd};
-use parts::Parts;
-use rustc_hash::FxHashMap;
+use parts::PartTraces;
 use std::sync::Arc;
 
 /// Traces that were recorded while graphs were captured.
@@ -126,7 +125,7 @@ impl Captures {
         let chosen = order::choose(tree, &launches, &candidates, self, groups);
         let mut grafts = Vec::new();
         let mut found = Vec::new();
-        let mut named = Named::after(self.captures.len());
+        let mut parts = PartTraces::after(self.captures.len());
         for (at, &launch) in launches.iter().enumerate() {
             let best = chosen[at].map(|choice| &candidates[at][choice]);
             let mut replay =
@@ -134,7 +133,7 @@ impl Captures {
             match best {
                 Some(best) => grafts.push(self.graft(tree, launch, &replays[at], best)),
                 None => {
-                    let graft = named.graft(tree, launch, &replays[at]);
+                    let graft = parts.graft(tree, launch, &replays[at]);
                     replay.named = graft.as_ref().map_or(0, |graft| graft.kernels.len());
                     grafts.extend(graft);
                 }
@@ -143,7 +142,7 @@ impl Captures {
         }
         let mut notes = self.notes.clone();
         let captures = self.captures.iter().map(|capture| &**capture.trace());
-        let traces: Vec<&Trace> = captures.chain(&named.traces).collect();
+        let traces: Vec<&Trace> = captures.chain(parts.traces()).collect();
         let (trace, taken) = tree.trace().with_captured(&traces, &grafts);
         told::room(grafts.len() - taken, &mut notes);
         let is_grafted = |replay: &&mut Replay| replay.graph.is_some() || replay.named > 0;
@@ -210,43 +209,5 @@ impl Captures {
             calls: graph.calls.clone(),
             kernels: best.alignment.pairs().map(kernel).collect(),
         }
-    }
-}
-
-/// What the kernels of replays without a capture name, as traces of captures: one for each way in which
-/// the parts of a program follow each other.
-struct Named {
-    /// Number of the captures before them.
-    first: usize,
-    traces: Vec<Trace>,
-    known: FxHashMap<Vec<(String, u32)>, usize>,
-}
-
-impl Named {
-    fn after(first: usize) -> Named {
-        Named { first, traces: Vec::new(), known: FxHashMap::default() }
-    }
-
-    /// `None` where no kernel names a part.
-    fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
-        let parts = Parts::of(tree.trace(), ran);
-        if parts.calls.is_empty() {
-            return None;
-        }
-        let key = parts.calls.iter().map(|&(name, depth)| (name.to_owned(), depth)).collect();
-        let source = *self.known.entry(key).or_insert_with(|| {
-            let names = parts.calls.iter().map(|&(name, _)| name);
-            self.traces.push(Trace::of_parts(tree.trace().source(), names));
-            self.first + self.traces.len() - 1
-        });
-        let depths = parts.calls.iter().map(|&(_, depth)| depth);
-        let events = self.traces[source - self.first].events();
-        Some(Graft {
-            known: CapturedAs::Part,
-            launch: tree.event(launch).expect("a launch is an event"),
-            source: source as u32,
-            calls: events.zip(depths).map(|(event, depth)| GraftedCall { event, depth }).collect(),
-            kernels: parts.kernels,
-        })
     }
 }

@@ -12,22 +12,23 @@
 //! copy                             copy
 //! ```
 
-use crate::trace::{EventId, Trace};
-use crate::tree::Ran;
+use crate::trace::{CapturedAs, EventId, Graft, GraftedCall, Trace};
+use crate::tree::{CallId, CallTree, Ran};
+use rustc_hash::FxHashMap;
 
 /// The parts of one replay, in preorder.
 #[derive(Debug, Default)]
-pub(super) struct Parts<'n> {
+struct Parts<'n> {
     /// Their names, and how many parts each stands in.
-    pub(super) calls: Vec<(&'n str, u32)>,
+    calls: Vec<(&'n str, u32)>,
     /// The GPU events that name a part, each with the position of that part.
-    pub(super) kernels: Vec<(EventId, u32)>,
+    kernels: Vec<(EventId, u32)>,
 }
 
 impl<'n> Parts<'n> {
     /// The parts that GPU events of one replay name. Neighbours of one name stand in one part. Their order is that of
     /// the graph's nodes, where it is recorded: streams run beside each other.
-    pub(super) fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
+    fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
             ran.sort_by_key(|ran| ran.node);
@@ -51,6 +52,48 @@ impl<'n> Parts<'n> {
             parts.kernels.extend(open.last().map(|&(_, position)| (ran.event, position)));
         }
         parts
+    }
+}
+
+/// What the kernels of replays without a capture name, as traces of captures: one for each way in which
+/// the parts of a program follow each other.
+pub(super) struct PartTraces {
+    /// Number of the captures before them.
+    first: usize,
+    traces: Vec<Trace>,
+    known: FxHashMap<Vec<(String, u32)>, usize>,
+}
+
+impl PartTraces {
+    pub(super) fn after(first: usize) -> PartTraces {
+        PartTraces { first, traces: Vec::new(), known: FxHashMap::default() }
+    }
+
+    pub(super) fn traces(&self) -> &[Trace] {
+        &self.traces
+    }
+
+    /// `None` where no kernel names a part.
+    pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
+        let parts = Parts::of(tree.trace(), ran);
+        if parts.calls.is_empty() {
+            return None;
+        }
+        let key = parts.calls.iter().map(|&(name, depth)| (name.to_owned(), depth)).collect();
+        let source = *self.known.entry(key).or_insert_with(|| {
+            let names = parts.calls.iter().map(|&(name, _)| name);
+            self.traces.push(Trace::of_parts(tree.trace().source(), names));
+            self.first + self.traces.len() - 1
+        });
+        let depths = parts.calls.iter().map(|&(_, depth)| depth);
+        let events = self.traces[source - self.first].events();
+        Some(Graft {
+            known: CapturedAs::Part,
+            launch: tree.event(launch).expect("a launch is an event"),
+            source: source as u32,
+            calls: events.zip(depths).map(|(event, depth)| GraftedCall { event, depth }).collect(),
+            kernels: parts.kernels,
+        })
     }
 }
 
