@@ -115,14 +115,14 @@ impl Reading<'_, '_> {
         loop {
             let (content, at_end) = (self.block.content(), self.block.at_end());
             let event = repair::next_event(content, at_end);
+            let list = events_start(content);
             // What stands before the list may be an event; where the text ends too early to tell, it is
             // read on, or one file would be read in several ways.
             let is_decided = |start: &usize| match event {
                 Ok(_) => true,
                 Err(kept) => *start <= kept || at_end,
             };
-            let list = events_start(content).filter(is_decided);
-            if let Some(start) = list.into_iter().chain(event.ok()).min() {
+            if let Some(start) = list.filter(is_decided).into_iter().chain(event.ok()).min() {
                 lost += repair::phases(content, start);
                 self.document.enter_events(offset);
                 self.block.consume(start);
@@ -133,7 +133,11 @@ impl Reading<'_, '_> {
                 self.block.distrust();
                 return Ok(true);
             }
-            let used = content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept));
+            let used = match list {
+                // Its key is needed once more is known of what stands before it.
+                Some(_) => 0,
+                None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
+            };
             lost += repair::phases(content, used);
             self.block.consume(used);
             if at_end {

@@ -77,18 +77,20 @@ impl<'scope, 'a> Reading<'scope, 'a> {
     /// Whether the text begins with an event: then there is no list around them.
     fn look_for_lines(&mut self) -> Result<()> {
         self.block.consume(leading_blanks(self.block.content()));
-        while self.block.content().first() == Some(&b'{') {
-            match repair::starts_event(self.block.content(), 0) {
-                None if self.block.read(&mut self.feed)? => {}
-                // An object with events in it is a document, whatever else it holds.
-                Some(true) if !repair::first_holds_event(self.block.content()) => {
-                    self.document.enter_lines();
-                    break;
+        loop {
+            let content = self.block.content();
+            let text = &content[..content.len().min(LONG_ELEMENT)];
+            let at_end = text.len() == LONG_ELEMENT || self.block.at_end();
+            match repair::starts_lines(text, at_end) {
+                Some(is_lines) => {
+                    if is_lines {
+                        self.document.enter_lines();
+                    }
+                    return Ok(());
                 }
-                None | Some(_) => break,
-            }
+                None => self.block.read(&mut self.feed)?,
+            };
         }
-        Ok(())
     }
 
     /// Packed data of which nothing can be had: the file itself is not empty.

@@ -100,21 +100,39 @@ pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
-/// Whether an event stands inside the object at the beginning of `text`, as far as it is there.
-pub(super) fn first_holds_event(text: &[u8]) -> bool {
+/// Whether `text` begins with an event that stands for itself. An object with events in it is a document,
+/// whatever else it holds. `None` where the text ends (not `at_end`) before that is known.
+pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
+    if text.first() != Some(&b'{') {
+        return Some(false);
+    }
+    match starts_event(text, 0) {
+        Some(true) => {}
+        Some(false) => return Some(false),
+        None => return at_end.then_some(false),
+    }
+    let end = object_end(text);
+    let is_known = end.is_some() || at_end;
+    match next_event(&text[1..end.unwrap_or(text.len())], is_known) {
+        Ok(_) => Some(false),
+        Err(_) => is_known.then_some(true),
+    }
+}
+
+/// Where the bracket stands that closes the object at the beginning of `text`.
+fn object_end(text: &[u8]) -> Option<usize> {
     let mut depth = 0u32;
     let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        match byte {
+    loop {
+        match *text.get(at)? {
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth <= 1 => break,
+            b'}' | b']' if depth <= 1 => return Some(at),
             b'}' | b']' => depth -= 1,
             b'"' => at = decode::string_end(text, at + 1),
             _ => {}
         }
         at += 1;
     }
-    holds_event(&text[..at.min(text.len())])
 }
 
 /// Whether `text` goes on like the object around the events, whose list was not closed; `None` where
@@ -267,6 +285,18 @@ mod tests {
     fn events_in_a_lost_stretch_are_counted_by_their_phases() {
         assert_eq!(events_in(br#"{"ph": "X", "name": "\"ph\"", {"ph" : "M""#), 2);
         assert_eq!(events_in(b"garbage"), 1);
+    }
+
+    #[test]
+    fn events_on_lines_are_told_from_a_document_that_begins_like_one() {
+        let line = br#"{"ph": "X", "args": {"name": "a"}}"#;
+        assert_eq!(starts_lines(line, false), Some(true));
+        assert_eq!(starts_lines(&line[..20], false), None);
+        assert_eq!(starts_lines(&line[..20], true), Some(true));
+        let document = br#"{"ph": 1, "traceEvents": [{"ph": "X"}"#;
+        assert_eq!(starts_lines(&document[..30], false), None);
+        assert_eq!(starts_lines(document, false), Some(false));
+        assert_eq!(starts_lines(br#"{"schemaVersion": 1"#, false), Some(false));
     }
 
     #[test]
