@@ -1,6 +1,6 @@
 //! One call → why it has the partner that it has: the evidence, and the other candidates.
 
-use super::align::Words;
+use super::align::Vocabulary;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
@@ -75,7 +75,7 @@ impl TraceDiff {
             diff: self,
             outlines: outlines.as_ref(),
             bags: Bags::new(outlines.as_ref()),
-            words: Words::new(self.trees(), outlines.as_ref()),
+            words: Vocabulary::new(self.trees(), outlines.as_ref()),
             side,
         };
         let partner = self.partner(side, call);
@@ -157,7 +157,7 @@ struct View<'a> {
     diff: &'a TraceDiff,
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
-    words: Words,
+    words: Vocabulary,
     side: Side,
 }
 

@@ -27,6 +27,11 @@ impl Words {
         Words(words)
     }
 
+    /// The words, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -11,5 +11,6 @@ mod html;
 mod kernel_rows;
 mod markdown;
 mod perfetto;
+mod recorded;
 mod verdict_tables;
 mod xlsx;

@@ -23,7 +23,7 @@ use crate::diff::is_fused;
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::trace::{ArgumentsId, TextId};
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -199,18 +199,22 @@ impl<'a> Leaves<'a> {
     fn traits(&self, side: Side, call: CallId, kernels: &[CallId]) -> Rc<Traits<'a>> {
         let tree = self.analysis.tree(side);
         let name = |call: CallId| tree.event(call).map(|event| tree.trace().name_id(event));
-        let around = tree.ancestors(call).take_while(|&above| tree.kind(above) == CallKind::Op);
         let likeness = Likeness {
             side,
             category: self.analysis.category(side, kernels[0]).id,
             arguments: tree.event(call).and_then(|event| tree.trace().arguments_id(event)),
-            ops: [call].into_iter().chain(around).map(name).collect(),
+            ops: [call].into_iter().chain(ops_around(tree, call)).map(name).collect(),
             kernels: kernels.iter().map(|&kernel| name(kernel)).collect(),
         };
         let mut known = self.known.borrow_mut();
         let traits = known.entry(likeness);
         traits.or_insert_with(|| Rc::new(traits_of(self.analysis, side, call, kernels))).clone()
     }
+}
+
+/// The ops that a call stands in, the innermost first.
+fn ops_around(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> {
+    tree.ancestors(call).take_while(|&above| tree.kind(above) == CallKind::Op)
 }
 
 fn traits_of<'a>(
@@ -232,8 +236,8 @@ fn traits_of<'a>(
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
-    let around = tree.ancestors(call).take_while(|&above| tree.kind(above) == CallKind::Op);
-    let names = around.map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
+    let names = ops_around(tree, call)
+        .map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
         is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
     Traits {

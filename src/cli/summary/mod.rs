@@ -88,7 +88,8 @@ impl Screen<'_> {
             0 => String::new(),
             count => format!(" ({count} more vary among the runs of a side)"),
         };
-        let evidence = format!("{}; {points}{varying}", evidence(&self.summary.verdict));
+        let evidence =
+            format!("{}; {points}{varying}", evidence(self.analysis, &self.summary.verdict));
         self.wrapped(PLAIN, 0, &evidence)?;
         writeln!(self.out)?;
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))

@@ -11,8 +11,8 @@
 
 use super::compare::{Compare, Tokens};
 use super::sequence;
+use super::vocabulary::Vocabulary;
 use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
-use super::words::Words;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
@@ -23,7 +23,7 @@ use std::ops::Range;
 pub(super) struct Gap<'a, 'b> {
     pub(super) outlines: PerSide<&'a Outline<'a>>,
     pub(super) bags: &'b mut Bags<'a>,
-    pub(super) words: &'b Words,
+    pub(super) words: &'b Vocabulary,
     pub(super) runs: PerSide<&'b [u32]>,
 }
 

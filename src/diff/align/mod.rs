@@ -18,8 +18,8 @@ mod score;
 mod sequence;
 mod slide;
 mod threads;
+mod vocabulary;
 mod weights;
-mod words;
 
 use super::Relation;
 use super::bags::Bags;
@@ -35,7 +35,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
-pub(super) use words::Words;
+pub(super) use vocabulary::Vocabulary;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,7 @@ pub(super) fn align(
         let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
         threads::lone_threads(outlines[side], roots)
     });
-    let words = Words::new(trees, outlines);
+    let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
     let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
     Aligner::new(both).align_threads(&threads.pairs);
@@ -76,7 +76,7 @@ struct Both<'a> {
     programs: PerSide<&'a Program>,
     trees: PerSide<&'a CallTree>,
     outlines: PerSide<&'a Outline<'a>>,
-    words: &'a Words,
+    words: &'a Vocabulary,
     links: &'a Links,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,

@@ -102,7 +102,7 @@ pub(super) fn write(shared: &Shared<'_>, out: &mut dyn Write) -> io::Result<()> 
         measure: overview::measure_title(analysis.measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.side_name(side)),
-        evidence: super::text::evidence(&summary.verdict),
+        evidence: super::text::evidence(analysis, &summary.verdict),
         changes: changes::lines(&summary.verdict, unit),
         summary,
         inputs,

@@ -13,7 +13,7 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     for remark in answer_remarks(analysis) {
         let _ = writeln!(text, "{}\n", wrapped(&remark));
     }
-    let _ = writeln!(text, "Verdict: {}.\n", evidence(&summary.verdict));
+    let _ = writeln!(text, "Verdict: {}.\n", evidence(analysis, &summary.verdict));
     text += &alert(analysis, summary);
     let (causes, rest) = cause_lines(analysis);
     if !causes.is_empty() {

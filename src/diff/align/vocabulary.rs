@@ -11,13 +11,14 @@ use super::weights::{TELLING_NAMES, TELLING_WORD};
 use crate::diff::keys::{self, Key};
 use crate::diff::outline::Outline;
 use crate::diff::regions;
+use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The words of the names of both trees, of ops and frames; each distinct name is taken apart once.
 #[derive(Debug)]
-pub(in crate::diff) struct Words {
+pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
     /// How many distinct names of each tree have each word.
     names_with: PerSide<Vec<u32>>,
@@ -38,9 +39,9 @@ struct Name {
     generated: bool,
 }
 
-impl Words {
+impl Vocabulary {
     pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
-        let mut words = Words {
+        let mut words = Vocabulary {
             words: Vec::new(),
             names_with: PerSide::default(),
             names: FxHashMap::default(),
@@ -76,7 +77,7 @@ impl Words {
                 self.words.len() as u32 - 1
             })
         };
-        let mut words: Vec<u32> = long_words(part).map(&mut id).collect();
+        let mut words: Vec<u32> = long_words(part).into_iter().map(&mut id).collect();
         words.sort_unstable();
         words.dedup();
         let code = keys::split_frame(name).map(|(file, function)| {
@@ -159,32 +160,16 @@ fn built_in(name: &str) -> Option<&str> {
     rest.split([' ', '>']).next()
 }
 
-fn long_words(name: &str) -> impl Iterator<Item = String> {
-    name.split(|c: char| !c.is_ascii_alphanumeric())
-        .flat_map(humps)
-        .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()))
-        .filter(|word| word.len() >= TELLING_WORD)
-        .map(str::to_ascii_lowercase)
-        .filter(|word| !PHASES.contains(&word.as_str()))
+/// Words that are long enough to tell: autograd's nodes and modules are named like
+/// `ScaledDotProductFlashAttentionBackward0`.
+fn long_words(name: &str) -> Vec<String> {
+    let words = Words::of(name);
+    let telling = words.iter().filter(|word| word.len() >= TELLING_WORD && !PHASES.contains(word));
+    telling.map(str::to_owned).collect()
 }
 
 /// Words that say when an op runs, not what it does.
 const PHASES: [&str; 2] = ["backward", "forward"];
-
-/// `ScaledDotProductFlashAttentionBackward0` → `Scaled`, `Dot`, `Product`, `Flash`, `Attention`,
-/// `Backward0`: autograd's nodes and modules are named so. Other words stay whole.
-fn humps(word: &str) -> impl Iterator<Item = &str> {
-    let bytes = word.as_bytes();
-    let begins =
-        move |&at: &usize| bytes[at].is_ascii_uppercase() && !bytes[at - 1].is_ascii_uppercase();
-    let mut starts = (1..bytes.len()).filter(begins);
-    let mut from = Some(0);
-    std::iter::from_fn(move || {
-        let start = from?;
-        from = starts.next();
-        Some(&word[start..from.unwrap_or(word.len())])
-    })
-}
 
 fn stem(name: &str) -> Option<&str> {
     let stem = name.trim_start_matches('_').split('_').next().unwrap_or(name);
