@@ -223,3 +223,67 @@ impl View<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(same_subtree: bool, same_arguments: bool, shared: u32, of: u32) -> PairEvidence {
+        PairEvidence {
+            call: CallId(0),
+            same_key: true,
+            same_name: true,
+            same_arguments,
+            same_subtree,
+            same_shape: same_subtree,
+            shared,
+            of,
+            distance: 3,
+            partner: None,
+            words: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn more_alike_is_who_has_more_in_common_where_nothing_else_tells() {
+        let better = |one: [u32; 4], two: [u32; 4]| {
+            let of = |[tree, arguments, shared, of]: [u32; 4]| {
+                evidence(tree > 0, arguments > 0, shared, of)
+            };
+            is_more_alike(&of(one), &of(two))
+        };
+        assert!(better([1, 0, 1, 9], [0, 1, 9, 9]) && !better([0, 1, 9, 9], [1, 0, 1, 9]));
+        assert!(better([0, 1, 1, 9], [0, 0, 9, 9]) && !better([0, 0, 9, 9], [0, 1, 1, 9]));
+        assert!(better([0, 0, 3, 4], [0, 0, 4, 6]) && !better([0, 0, 4, 6], [0, 0, 3, 4]));
+        assert!(!better([0, 0, 2, 4], [0, 0, 3, 6]) && !better([1, 1, 4, 4], [1, 1, 4, 4]));
+    }
+
+    #[test]
+    fn why_a_candidate_lost_is_told_by_the_first_thing_that_tells() {
+        let why = |other: &PairEvidence, best: Option<PairEvidence>| {
+            let explanation = Explanation {
+                side: Side::Baseline,
+                call: CallId(0),
+                relation: Relation::Same,
+                partner: best,
+                others: Vec::new(),
+            };
+            explanation.why_not(other)
+        };
+        let best = || Some(evidence(true, true, 4, 4));
+        let renamed = PairEvidence { same_key: false, ..evidence(true, true, 4, 4) };
+        assert_eq!(why(&renamed, best()), "another name");
+        assert_eq!(why(&evidence(false, true, 4, 4), best()), "not everything below is equal");
+        assert_eq!(why(&evidence(true, false, 4, 4), best()), "other arguments");
+        assert_eq!(why(&evidence(true, true, 3, 4), best()), "less in common (3 of 4)");
+        assert_eq!(why(&evidence(true, true, 4, 4), best()), "as alike, but 3 siblings away");
+        let little = Some(evidence(false, false, 1, 4));
+        let more = evidence(false, false, 2, 4);
+        assert_eq!(why(&more, little), "more alike, but 3 siblings away");
+        assert_eq!(why(&more, None), "2 of 4 in common");
+        let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(true, true, 4, 4) };
+        assert!(why(&taken, best()).ends_with("; its own partner stands nearer to it"));
+        let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(false, true, 4, 4) };
+        assert!(why(&taken, best()).ends_with("; it has a partner of its own"));
+    }
+}

@@ -339,4 +339,44 @@ mod tests {
         }
         assert_eq!(of(CallKind::Op, "Torch-Compiled Region: 3/1"), "Torch-Compiled Region: ");
     }
+
+    #[test]
+    fn what_is_long_and_of_few_letters_is_a_hash() {
+        assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
+        // Too short, one digit, or letters that are no hexadecimal digits.
+        assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
+        assert!(!is_hash("scaled_dot_product1234"));
+        let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";
+        assert!(
+            is_hash(inductor) && !is_hash(&inductor[..39]) && !is_hash(&inductor.to_uppercase())
+        );
+        assert!(!is_hash("convolutionbackwardoverrideablekernelname12"));
+    }
+
+    #[test]
+    fn frames_are_called_after_where_their_file_is_installed() {
+        for (path, known) in [
+            (
+                "/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py",
+                "torch/nn/functional.py",
+            ),
+            ("/usr/lib/python3/dist-packages/torch/serialization.py", "torch/serialization.py"),
+            ("/usr/lib/python3.11/threading.py", "threading.py"),
+            ("/home/someone/project/train/loop.py", "train/loop.py"),
+            (r"C:\work\train\loop.py", "train/loop.py"),
+            ("train/loop.py", "train/loop.py"),
+            ("/tmp/inductor/4i/c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk.py", "generated code"),
+        ] {
+            assert_eq!(without_install_prefix(path), known, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_frame_has_a_line_number_between_its_file_and_its_function() {
+        assert_eq!(split_frame("a.py(12): f"), Some(("a.py", "f")));
+        assert_eq!(split_frame("(a)(1): f(x): g"), Some(("(a)", "f(x): g")));
+        for name in ["a.py(): f", "a.py(1x): f", "a.py: f", "a.py(12) f"] {
+            assert_eq!(split_frame(name), None, "{name}");
+        }
+    }
 }

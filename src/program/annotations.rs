@@ -231,4 +231,17 @@ mod tests {
         }
         assert_eq!(meaning(Category::CpuOp, "forward"), None);
     }
+
+    #[test]
+    fn each_mode_of_sglang_has_its_phase() {
+        for (mode, phase) in [
+            ("EXTEND", Phase::Prefill),
+            ("PREFILL", Phase::Prefill),
+            ("SPLIT_PREFILL", Phase::Prefill),
+            ("MIXED", Phase::Mixed),
+            ("IDLE", Phase::Idle),
+        ] {
+            assert_eq!(said(&format!("step[{mode} bs=3]")), batch_of(phase, 3, None), "{mode}");
+        }
+    }
 }

@@ -223,3 +223,27 @@ fn of_kernel(name: &str) -> Option<Vendor> {
     }
     NVIDIA.iter().any(|mark| name.contains(mark)).then_some(Vendor::Nvidia)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_the_runtime_and_the_driver_tell_the_vendor() {
+        assert_eq!(of_call("hipLaunchKernel"), Some(Vendor::Amd));
+        assert_eq!(of_call("cudaLaunchKernel"), Some(Vendor::Nvidia));
+        assert_eq!(of_call("cuLaunchKernelEx"), Some(Vendor::Nvidia));
+        assert_eq!(of_call("launchKernel"), None);
+    }
+
+    #[test]
+    fn libraries_leave_their_mark_in_kernels() {
+        for name in ["Cijk_Ailk_Bljk_HHS", "miopenSp3AsmConv", "__hip_fill", "aiter::rmsnorm"] {
+            assert_eq!(of_kernel(name), Some(Vendor::Amd), "{name}");
+        }
+        for name in ["cutlass_80_tensorop", "sm90_xmma_fprop", "nvjet_hsh_256x128"] {
+            assert_eq!(of_kernel(name), Some(Vendor::Nvidia), "{name}");
+        }
+        assert_eq!(of_kernel("triton_poi_fused_add_0"), None);
+    }
+}

@@ -1,15 +1,17 @@
 //! Two traces → the rows in which their time stands, and the totals that the rows add up to.
 
-use crate::support::compared::{compare_files, compare_texts};
+use crate::support::compared::{compare_files, compare_texts, compare_with, trace};
 use crate::support::find::{rows, time};
 use crate::support::phenomena::{ALL, Phenomenon};
 use crate::support::trace_builder::{Op, TraceBuilder};
-use tracetree::analysis::{Analysis, RowKind};
+use serde_json::json;
+use tracetree::analysis::{Analysis, AnalysisOptions, RowKind};
 use tracetree::program::Measure;
 use tracetree::program::StepId;
 use tracetree::trace::Argument;
 use tracetree::trace::Nanos;
 use tracetree::trace::busy_time;
+use tracetree::tree::{CallId, CallKind};
 use tracetree::{PerSide, Presence, Side};
 
 fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
@@ -241,4 +243,47 @@ fn an_op_that_launches_three_kernels_is_one_op_of_the_lowering_dictionary() {
         assert_eq!(side.ops["aten::sum"], (2, Nanos(22_000)));
         assert_eq!(side.kernels["reduce"], (4, Nanos(20_000)));
     });
+}
+
+#[test]
+fn stacks_of_kernels_are_their_frames_or_what_an_op_recorded() {
+    let recorded = |stack: &str| Op::new("aten::mm").arg("Call stack", json!(stack));
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        t.op(recorded("a.py(1): f;\n b.py(2): main;"), |t| {
+            t.op("aten::copy_", |t| t.kernel("a_kernel", 1.0));
+            t.kernel("a_kernel", 1.0);
+        });
+        t.op(recorded("c.py(3): g"), |t| t.kernel("a_kernel", 1.0));
+        t.frame("train.py(4): step", |t| {
+            t.module("Linear_3", |t| t.op(recorded("c.py(3): g"), |t| t.kernel("a_kernel", 1.0)));
+        });
+        t.op("aten::mm", |t| t.kernel("a_kernel", 1.0));
+    });
+    let text = builder.json();
+    let traces = PerSide::from_fn(|_| trace("a trace", &text));
+    for most in [0, 2, 9] {
+        let options = AnalysisOptions::default().stacks(most);
+        compare_with(traces.clone(), options, |analysis| {
+            let tree = analysis.tree(Side::Baseline);
+            let kernels: Vec<CallId> =
+                tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu).collect();
+            let found = analysis.stacks(&PerSide::new(kernels, Vec::new()));
+            let found: Vec<(u64, String)> = found
+                .baseline
+                .iter()
+                .map(|stack| (stack.count, stack.frames.join(" > ")))
+                .collect();
+            let expected = [
+                (2, "b.py(2): main > a.py(1): f"),
+                (1, "c.py(3): g"),
+                (1, "train.py(4): step > nn.Module: Linear"),
+            ];
+            let expected: Vec<(u64, String)> = expected
+                .iter()
+                .map(|&(count, frames)| (count, frames.to_owned()))
+                .take(most)
+                .collect();
+            assert_eq!(found, expected);
+        });
+    }
 }

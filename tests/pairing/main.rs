@@ -11,3 +11,4 @@ mod phenomena;
 mod places;
 mod random_laws;
 mod real_changes;
+mod recorded;

@@ -50,6 +50,56 @@ fn a_trace_tells_what_is_in_it() {
 }
 
 #[test]
+fn devices_that_are_alike_are_counted() {
+    let device = |id: u32, name: &str| json!({"id": id, "name": name, "warpSize": 32});
+    let devices = json!([
+        device(0, "NVIDIA H100"),
+        device(1, "NVIDIA A100"),
+        device(2, "NVIDIA H100"),
+        device(3, "NVIDIA H100"),
+    ]);
+    let recorded = TraceBuilder::cuda().header("deviceProperties", devices).json();
+    let found = TraceInfo::of(&trace("a trace", &recorded)).head.devices;
+    let found: Vec<(&str, usize)> =
+        found.iter().map(|device| (&*device.name, device.count as usize)).collect();
+    assert_eq!(found, [("NVIDIA H100", 3), ("NVIDIA A100", 1)]);
+}
+
+#[test]
+fn phases_are_those_that_something_tells() {
+    let phases = |names: &[&str]| {
+        let builder = names.iter().fold(TraceBuilder::cuda(), |builder, name| {
+            builder.thread("main", |t| t.annotation(name, |t| t.leaf("aten::mm")))
+        });
+        TraceInfo::of(&trace("a trace", &builder.json())).phases
+    };
+    assert_eq!(phases(&["step[IDLE bs=0]", "step[MIXED bs=2]"]), ["mixed", "idle"]);
+    assert_eq!(phases(&["step[EXTEND bs=2]", "step[DECODE bs=2]"]), ["prefill", "decode"]);
+    // A forward pass alone is no training.
+    assert_eq!(phases(&["forward"]), [""; 0]);
+    assert_eq!(phases(&["forward", "backward"]), ["train.forward", "train.backward"]);
+    assert_eq!(phases(&["forward", "optimizer"]), ["train.forward", "train.optimizer"]);
+}
+
+#[test]
+fn launches_that_are_missing_take_their_share_of_the_gpu_time() {
+    let share = |builder: TraceBuilder| {
+        let tree = CallTree::build(trace("a trace", &builder.json()));
+        let (of_trace, of_tree) =
+            (TraceInfo::of(tree.trace()).launched_share, TraceInfo::of_tree(&tree).launched_share);
+        assert_eq!(of_trace, of_tree);
+        of_trace
+    };
+    let run = |micros: f64| {
+        TraceBuilder::cuda().thread("main", |t| t.op("aten::mm", |t| t.kernel("a_kernel", micros)))
+    };
+    assert_eq!(share(run(30.0).unlinked_kernel("b", 10.0)), Some(0.75));
+    assert_eq!(share(run(30.0)), Some(1.0));
+    assert_eq!(share(TraceBuilder::cuda().unlinked_kernel("b", 10.0)), Some(0.0));
+    assert_eq!(share(TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm"))), None);
+}
+
+#[test]
 fn the_platform_is_decided_by_all_evidence() {
     let vendor = |builder: TraceBuilder| Platform::of(&trace("a trace", &builder.json())).vendor;
     let run = |builder: TraceBuilder| {

@@ -202,4 +202,86 @@ mod tests {
         assert_eq!(bytes("attn_fwd"), None);
         assert_eq!(bytes("void copy<unsigned int, 4>(int)"), None);
     }
+
+    #[test]
+    fn each_type_has_its_size_and_precision() {
+        use Class::{Bool, Complex, Float, Integer};
+        use Precision::{Bf16, Fp4, Fp8, Fp16, Fp32, Fp64, Int8};
+        for (names, class, bytes, precision) in [
+            (&["float"][..], Float, 4, Some(Fp32)),
+            (&["double"], Float, 8, Some(Fp64)),
+            (&["Half", "c10::Half"], Float, 2, Some(Fp16)),
+            (&["BFloat16"], Float, 2, Some(Bf16)),
+            (&["Float8_e4m3fn", "Float8_e5m2"], Float, 1, Some(Fp8)),
+            (&["Float8_e8m0fnu"], Float, 1, None),
+            (&["Float4_e2m1fn_x2"], Float, 1, Some(Fp4)),
+            (&["signed char", "char", "qint8", "QInt8"], Integer, 1, Some(Int8)),
+            (&["unsigned char", "quint8", "QUInt8"], Integer, 1, None),
+            (&["short", "short int", "unsigned short"], Integer, 2, None),
+            (&["int", "unsigned int", "qint32", "QInt32"], Integer, 4, None),
+            (&["long", "long long", "unsigned long"], Integer, 8, None),
+            (&["bool"], Bool, 1, None),
+            (&["complex<Half>", "complex<c10::Half>"], Complex, 4, None),
+            (&["complex<float>"], Complex, 8, None),
+            (&["complex<double>"], Complex, 16, None),
+        ] {
+            for name in names {
+                let found = Dtype::parse(name).expect(name);
+                assert_eq!((found.class, found.bytes, found.precision), (class, bytes, precision));
+                assert_eq!(found.values, if precision == Some(Fp4) { 2 } else { 1 }, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn types_by_number_are_those_of_pytorch() {
+        // c10/core/ScalarType.h.
+        for (numbers, name) in [
+            (0..=0, "unsigned char"),
+            (1..=1, "signed char"),
+            (2..=2, "short"),
+            (3..=3, "int"),
+            (4..=4, "long"),
+            (5..=5, "Half"),
+            (6..=6, "float"),
+            (7..=7, "double"),
+            (11..=11, "bool"),
+            (15..=15, "BFloat16"),
+            (23..=26, "Float8_e4m3fn"),
+        ] {
+            for number in numbers {
+                assert_eq!(Dtype::of_number(number), Dtype::parse(name), "{number}");
+            }
+        }
+        assert!(
+            [-1, 8, 12, 14, 16, 27].into_iter().all(|number| Dtype::of_number(number).is_none())
+        );
+    }
+
+    #[test]
+    fn messages_name_types_with_a_capital() {
+        for (name, same) in [
+            ("Float", "float"),
+            ("Double", "double"),
+            ("Byte", "unsigned char"),
+            ("Char", "char"),
+            ("Short", "short"),
+            ("Int", "int"),
+            ("Long", "long"),
+            ("Bool", "bool"),
+            ("BFloat16", "BFloat16"),
+        ] {
+            assert_eq!(Dtype::of_message(name), Dtype::parse(same), "{name}");
+        }
+        assert_eq!(Dtype::of_message("String"), None);
+    }
+
+    #[test]
+    fn a_type_is_read_from_a_kernel_only_where_it_stands_alone() {
+        let of = |name: &str| Dtype::of_kernel(name);
+        assert_eq!(of("fill<long, 4>"), Dtype::parse("long"));
+        assert_eq!(of("fill<4, signed char>"), Dtype::parse("char"));
+        assert_eq!(of("fill<float4, double>"), Dtype::parse("double"));
+        assert_eq!(of("copy<OpaqueType<16u>, float>").map(|dtype| dtype.bytes), Some(16));
+    }
 }

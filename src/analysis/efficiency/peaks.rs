@@ -227,4 +227,20 @@ mod tests {
         assert!(parse(&text("bf16 = 1.0", "")).expect_err("an error").contains("no source"));
         assert!(parse(&text("bf16 = 0.0", "s")).expect_err("an error").contains("positive"));
     }
+
+    #[test]
+    fn a_trace_has_peaks_where_all_its_devices_have_the_same() {
+        let peaks = |names: &[&str]| {
+            let device = |name: &&str| Device { name: (*name).to_owned(), ..Device::default() };
+            let devices = names.iter().map(device).collect();
+            let header = Header { devices, ..Header::default() };
+            Peaks::builtin().of_trace(&header).map(|peaks| peaks.name.clone())
+        };
+        let h100 = "NVIDIA H100 80GB HBM3";
+        assert_eq!(peaks(&[h100, h100]).as_deref(), Some("NVIDIA H100 SXM"));
+        assert_eq!(peaks(&[h100, "NVIDIA H200 NVL"]), None);
+        assert_eq!(peaks(&[h100, "an unknown device"]), None);
+        assert_eq!(peaks(&["an unknown device", h100]), None);
+        assert_eq!(peaks(&[]), None);
+    }
 }

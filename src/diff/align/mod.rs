@@ -13,6 +13,7 @@ mod gaps;
 mod lcs;
 mod links;
 mod moves;
+mod plain;
 mod runs;
 mod score;
 mod sequence;

@@ -1,8 +1,8 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
 use super::compare::{Compare, Tokens};
+use super::plain::shared_tokens;
 use super::runs;
-use super::sequence::shared_tokens;
 use super::threads::LoneThread;
 use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
 use crate::diff::bags::{Bag, Bags};

@@ -2,7 +2,7 @@
 //!
 //! Equal ends are trimmed. What is left is solved by dynamic programming over a corridor of cells:
 //! all of them where the lists are short, otherwise those around the path of a plain alignment of
-//! equal tokens (`lcs`; where the lists are too long for that, Myers, by `similar`):
+//! equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
@@ -16,13 +16,11 @@
 //! of equal siblings it may leave a hole far from the changed one that should fill it.
 
 use super::compare::{Compare, Tokens};
-use super::lcs::longest_common;
+use super::plain::plain_alignment;
 use super::slide;
 use super::weights::{
     BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
 };
-use rustc_hash::FxHashMap;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
 /// The pairs found, and where a bound cut the search short.
@@ -127,99 +125,6 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
 fn half_width(elements: usize) -> usize {
     let wide = (WIDE_CELLS / elements).clamp(HALF_WIDTH, HALF_WIDEST);
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
-}
-
-/// The alignment of equal tokens with most of them in common, as blocks.
-fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
-    match longest_common(a, b) {
-        Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
-        None => merge_blocks(&near_linear_alignment(a, b)),
-    }
-}
-
-/// The alignment of very long lists. None of the near-linear methods is best for all lists: Myers gives
-/// up early in long unlike ones, the others need tokens that are rare.
-fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
-    let equal = |ops: &[DiffOp]| -> usize {
-        let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
-        equal.map(|op| op.old_range().len()).sum()
-    };
-    let (mut best, most) = (Vec::new(), shared_tokens(a, b));
-    for method in [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram] {
-        if equal(&best) == most {
-            break;
-        }
-        let found = capture_diff_slices(method, a, b);
-        if equal(&found) > equal(&best) {
-            best = found;
-        }
-    }
-    if best.is_empty() {
-        best.push(DiffOp::Replace {
-            old_index: 0,
-            old_len: a.len(),
-            new_index: 0,
-            new_len: b.len(),
-        });
-    }
-    best
-}
-
-/// Number of tokens that two lists share, as multisets.
-pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
-    let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
-    for &token in a {
-        *counts.entry(token).or_default() += 1;
-    }
-    b.iter()
-        .filter(|token| {
-            counts.get_mut(token).is_some_and(|left| {
-                *left -= 1;
-                *left >= 0
-            })
-        })
-        .count()
-}
-
-/// A run of equal tokens, or a block in which the two sides differ.
-struct Block {
-    equal: bool,
-    a: Range<usize>,
-    b: Range<usize>,
-}
-
-/// The blocks of two lists with these pairs.
-fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut end = (0, 0);
-    let runs = pairs.chunk_by(|one, two| (one.0 + 1, one.1 + 1) == *two);
-    let runs = runs.map(|run| (run[0], run.len()));
-    for (start, length) in runs.chain([((n, m), 0)]) {
-        if start != end {
-            blocks.push(Block { equal: false, a: end.0..start.0, b: end.1..start.1 });
-        }
-        end = (start.0 + length, start.1 + length);
-        if length > 0 {
-            blocks.push(Block { equal: true, a: start.0..end.0, b: start.1..end.1 });
-        }
-    }
-    blocks
-}
-
-/// Joins neighbouring deletions, insertions and replacements.
-fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for op in ops {
-        let (equal, a, b) = (matches!(op, DiffOp::Equal { .. }), op.old_range(), op.new_range());
-        match blocks.last_mut() {
-            Some(last) if !last.equal && !equal => {
-                last.a.end = a.end.max(last.a.end);
-                last.b.end = b.end.max(last.b.end);
-            }
-            _ => blocks.push(Block { equal, a, b }),
-        }
-    }
-    blocks
 }
 
 /// Makes the rows overlap, so that a path through all of them exists.
@@ -449,5 +354,23 @@ mod tests {
         let expected: Vec<_> =
             (0..4000).map(|i| (i, if i < 2000 { i } else { i + 2500 })).collect();
         assert_eq!(pairs(&a, &b), expected);
+    }
+
+    #[test]
+    fn a_block_that_is_too_large_is_searched_along_its_diagonal_and_told() {
+        let side = (BLOCK_CELLS as f64).sqrt() as u64 + 2;
+        let lists = |length: u64| {
+            let (a, b) = ((0..length).collect(), (length..2 * length).collect());
+            corridor(&(a, b), 3)
+        };
+        let (large, small) = (lists(side), lists(side - 2));
+        assert_eq!((large.cut_blocks, small.cut_blocks), (1, 0));
+        let last = side as usize;
+        assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
+        assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
+        assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
+        // One side without anything is no block that was cut.
+        let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
+        assert_eq!(one_sided.cut_blocks, 0);
     }
 }

@@ -209,3 +209,122 @@ fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bo
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
     (is_moved, compare.begins_step(hole.side, hole.first - 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::Tokens;
+    use super::*;
+    use std::ops::Range;
+
+    /// Letters: equal but for their case; a step begins with `f`.
+    struct Letters(&'static [u8], &'static [u8]);
+
+    impl Compare for Letters {
+        fn lengths(&self) -> (usize, usize) {
+            (self.0.len(), self.1.len())
+        }
+        fn equal(&mut self, a: usize, b: usize) -> bool {
+            self.0[a].eq_ignore_ascii_case(&self.1[b])
+        }
+        fn score(&mut self, _: usize, _: usize) -> i64 {
+            0
+        }
+        fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
+            self.0[a] == self.1[b]
+        }
+        fn begins_step(&self, side: Side, at: usize) -> bool {
+            let letters = if side == Side::Baseline { self.0 } else { self.1 };
+            letters.get(at) == Some(&b'f')
+        }
+        fn is_pair(&self, _: usize, _: usize) -> bool {
+            true
+        }
+        fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
+            Vec::new()
+        }
+    }
+
+    /// Where the pairs of two texts are once the gaps have slid, and where with the sides exchanged.
+    fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
+        let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
+        let (mut there, mut back) = (pairs.to_vec(), exchanged(pairs));
+        slide_gaps(&mut Letters(a.as_bytes(), b.as_bytes()), &mut there);
+        slide_gaps(&mut Letters(b.as_bytes(), a.as_bytes()), &mut back);
+        assert_eq!(exchanged(&back), there, "{a} {b}");
+        there
+    }
+
+    #[test]
+    fn a_gap_slides_to_where_more_is_equal_to_the_letter() {
+        assert_eq!(slid("abc", "abCc", &[(0, 0), (1, 1), (2, 2)]), [(0, 0), (1, 1), (2, 3)]);
+        assert_eq!(slid("cab", "cCab", &[(0, 1), (1, 2), (2, 3)]), [(0, 0), (1, 2), (2, 3)]);
+        // As many are equal on either side of it: it stays.
+        assert_eq!(slid("acb", "acCb", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn a_gap_slides_over_several_pairs_but_over_none_that_differs() {
+        assert_eq!(slid("cccx", "CcccxC", &[(0, 0), (1, 1), (2, 2), (3, 4)])[0], (0, 1));
+        let stays = [(0, 0), (1, 1), (2, 2)];
+        assert_eq!(slid("axc", "axcd", &stays), stays);
+    }
+
+    #[test]
+    fn a_gap_joins_another_one_of_its_side() {
+        // What is left over of the first text, x y z and x, becomes y z x … in one piece.
+        assert_eq!(slid("kxyzxu", "kx", &[(0, 0), (4, 1)]), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn a_gap_slides_to_a_gap_of_the_other_side_beyond_which_it_does_not() {
+        assert_eq!(slid("rrrr", "rrXr", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (3, 3)]);
+    }
+
+    #[test]
+    fn a_step_that_is_gone_is_a_whole_one() {
+        let rotated = [(0, 0), (3, 1), (4, 2), (5, 3)];
+        assert_eq!(slid("fbfbfb", "fbfb", &rotated), [(2, 0), (3, 1), (4, 2), (5, 3)]);
+    }
+
+    #[test]
+    fn what_was_cut_off_is_the_end() {
+        assert_eq!(slid("rrsrsr", "r", &[(5, 0)]), [(0, 0)]);
+        assert_eq!(slid("rrsrsr", "r", &[(0, 0)]), [(0, 0)]);
+    }
+
+    #[test]
+    fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
+        // `mn` moved behind k: the end `nm` of the second text could be it as well.
+        let pairs = [(2, 0), (3, 1)];
+        assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
+        // Of the same side nothing was moved.
+        assert_eq!(slid("mnkmnm", "km", &[(2, 0), (3, 1)]), [(2, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn what_was_moved_may_be_the_front_or_the_end_of_a_longer_gap() {
+        let mut letters = Letters(b"mnopk", b"kmnopqr");
+        let hole = |side, first, length| Hole { side, first, length };
+        let mut alike = |mine: (usize, usize), theirs: (usize, usize)| {
+            let (mine, theirs) =
+                (hole(Side::Baseline, mine.0, mine.1), hole(Side::Candidate, theirs.0, theirs.1));
+            let found = mine.is_like(theirs, &mut letters);
+            assert_eq!(theirs.is_like(mine, &mut letters), found);
+            found
+        };
+        assert!(alike((1, 4), (2, 4)));
+        assert!(alike((1, 4), (2, 6)) && alike((2, 3), (2, 4)));
+        // Other ends, too few in common, or less than half.
+        assert!(!alike((1, 4), (3, 4)) && !alike((1, 2), (2, 4)) && !alike((1, 3), (1, 7)));
+        assert!(!hole(Side::Baseline, 1, 4).is_like(hole(Side::Baseline, 1, 4), &mut letters));
+    }
+
+    #[test]
+    fn among_many_gaps_none_is_held_against_the_others() {
+        let row = |count: usize| {
+            let pairs = (0..=count).map(|at| (2 * at, at)).collect();
+            Row { pairs, holes: Vec::new() }.holes().len()
+        };
+        assert_eq!((row(HOLES), row(HOLES + 1)), (HOLES, 0));
+    }
+}

@@ -1,0 +1,147 @@
+//! Tokens of two long lists → blocks of equal ones and of others, from end to end: the plain path, around which
+//! the alignment searches.
+
+use super::lcs::longest_common;
+use rustc_hash::FxHashMap;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+/// The alignment of equal tokens with most of them in common, as blocks.
+pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
+    match longest_common(a, b) {
+        Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
+        None => merge_blocks(&near_linear_alignment(a, b)),
+    }
+}
+
+/// The alignment of very long lists. None of the near-linear methods is best for all lists: Myers gives
+/// up early in long unlike ones, the others need tokens that are rare.
+fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
+    let equal = |ops: &[DiffOp]| -> usize {
+        let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+        equal.map(|op| op.old_range().len()).sum()
+    };
+    let (mut best, most) = (Vec::new(), shared_tokens(a, b));
+    for method in [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram] {
+        if equal(&best) == most {
+            break;
+        }
+        let found = capture_diff_slices(method, a, b);
+        if equal(&found) > equal(&best) {
+            best = found;
+        }
+    }
+    if best.is_empty() {
+        best.push(DiffOp::Replace {
+            old_index: 0,
+            old_len: a.len(),
+            new_index: 0,
+            new_len: b.len(),
+        });
+    }
+    best
+}
+
+/// Number of tokens that two lists share, as multisets.
+pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
+    let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
+    for &token in a {
+        *counts.entry(token).or_default() += 1;
+    }
+    b.iter()
+        .filter(|token| {
+            counts.get_mut(token).is_some_and(|left| {
+                *left -= 1;
+                *left >= 0
+            })
+        })
+        .count()
+}
+
+/// A run of equal tokens, or a block in which the two sides differ.
+pub(super) struct Block {
+    pub(super) equal: bool,
+    pub(super) a: Range<usize>,
+    pub(super) b: Range<usize>,
+}
+
+/// The blocks of two lists with these pairs.
+fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut end = (0, 0);
+    let runs = pairs.chunk_by(|one, two| (one.0 + 1, one.1 + 1) == *two);
+    let runs = runs.map(|run| (run[0], run.len()));
+    for (start, length) in runs.chain([((n, m), 0)]) {
+        if start != end {
+            blocks.push(Block { equal: false, a: end.0..start.0, b: end.1..start.1 });
+        }
+        end = (start.0 + length, start.1 + length);
+        if length > 0 {
+            blocks.push(Block { equal: true, a: start.0..end.0, b: start.1..end.1 });
+        }
+    }
+    blocks
+}
+
+/// Joins neighbouring deletions, insertions and replacements.
+fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for op in ops {
+        let (equal, a, b) = (matches!(op, DiffOp::Equal { .. }), op.old_range(), op.new_range());
+        match blocks.last_mut() {
+            Some(last) if !last.equal && !equal => {
+                last.a.end = a.end.max(last.a.end);
+                last.b.end = b.end.max(last.b.end);
+            }
+            _ => blocks.push(Block { equal, a, b }),
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether blocks cover two lists from end to end, equal and other ones in turn.
+    fn cover(blocks: &[Block], n: usize, m: usize) {
+        let mut end = (0, 0);
+        for block in blocks {
+            assert_eq!((block.a.start, block.b.start), end);
+            assert!(!block.equal || block.a.len() == block.b.len());
+            end = (block.a.end, block.b.end);
+        }
+        assert_eq!(end, (n, m));
+        assert!(blocks.windows(2).all(|two| two[0].equal != two[1].equal));
+    }
+
+    #[test]
+    fn very_long_lists_are_aligned_by_whichever_method_finds_most() {
+        let kept = |blocks: &[Block]| -> usize {
+            blocks.iter().filter(|block| block.equal).map(|block| block.a.len()).sum()
+        };
+        // A stretch gone, another one new, a third one in the place of others.
+        let a: Vec<u64> = (0..3_000).collect();
+        let b: Vec<u64> =
+            (0..500).chain(700..2_000).chain(9_000..9_050).chain(2_100..3_000).collect();
+        let blocks = merge_blocks(&near_linear_alignment(&a, &b));
+        cover(&blocks, a.len(), b.len());
+        assert_eq!(kept(&blocks), 500 + 1_300 + 900);
+        let blocks = merge_blocks(&near_linear_alignment(&a, &[7, 1]));
+        cover(&blocks, a.len(), 2);
+        assert_eq!(kept(&blocks), 1);
+        let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
+        cover(&blocks, 3, 2);
+        assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
+        // Equal lists are found by the first method.
+        let blocks = merge_blocks(&near_linear_alignment(&a, &a));
+        assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
+    }
+
+    #[test]
+    fn tokens_are_shared_as_often_as_both_lists_have_them() {
+        assert_eq!(shared_tokens(&[1, 1, 2, 3], &[1, 2, 2, 4]), 2);
+        assert_eq!(shared_tokens(&[1, 1, 1], &[1, 1]), 2);
+        assert_eq!(shared_tokens(&[], &[1]), 0);
+    }
+}
