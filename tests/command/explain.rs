@@ -1,5 +1,7 @@
 //! Why a call has its partner: the evidence and the other candidates.
 
+use crate::support::compared;
+use crate::support::trace_builder::{HostThread, TraceBuilder};
 use std::process::Command;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::trace::Trace;
@@ -62,4 +64,33 @@ fn the_command_line_prints_path_relation_and_evidence() {
     let unknown = run("4000000000");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("no host call"));
+}
+
+#[test]
+fn frames_that_one_side_lacks_are_no_part_of_the_evidence() {
+    let trace = |stacks: bool| {
+        let layer = |t: &mut HostThread<'_>| {
+            t.op("aten::linear", |t| t.op("aten::addmm", |t| t.kernel("gemm", 9.0)));
+        };
+        let builder = TraceBuilder::cuda().thread("main", |t| {
+            for _ in 0..3 {
+                t.op("aten::block", |t| match stacks {
+                    true => t.frame("model.py(3): forward", layer),
+                    false => layer(t),
+                });
+            }
+        });
+        // Both have frames, but not on the same threads.
+        let builder = builder.thread("loader", |t| {
+            t.frame("data.py(1): load", |t| t.leaf("aten::stack"));
+        });
+        CallTree::build(compared::trace("a trace", &builder.json()))
+    };
+    for [one, two] in [[true, false], [false, true]] {
+        let diff = TraceDiff::new(trace(one), trace(two));
+        let tree = diff.tree(Side::Baseline);
+        let call = tree.calls().find(|&call| tree.name(call) == "aten::block").expect("a block");
+        let partner = diff.explain(Side::Baseline, call).partner.expect("a partner");
+        assert!(partner.same_subtree && partner.shared == partner.of, "{partner:?}");
+    }
 }

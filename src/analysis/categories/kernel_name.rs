@@ -215,4 +215,19 @@ mod tests {
         );
         assert!(runs("void at::native::softmax<GeluCUDAKernelImpl>(int)").is_empty());
     }
+
+    #[test]
+    fn what_stands_between_the_names_of_a_mangled_one_is_stepped_over() {
+        let names = |text: &str| mangled_names(text).collect::<Vec<_>>();
+        // A literal, a substitution, a type of two letters, bfloat16, half.
+        for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {
+            assert_eq!(names(&format!("{code}3abc")), ["abc"], "{code}");
+        }
+        // An underscore further on belongs to a name.
+        assert_eq!(names("Sd5ab_cdE"), ["ab_cd"]);
+        assert_eq!(names("N2ck4kernI4GemmE"), ["ck::kern", "Gemm"]);
+        for cut in ["DF", "DF1", "Li25", "S"] {
+            assert_eq!(names(cut), [""; 0], "{cut}");
+        }
+    }
 }

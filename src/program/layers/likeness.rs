@@ -38,3 +38,24 @@ fn is_like(one: &Counts<'_>, other: &Counts<'_>) -> bool {
     // Calls without any calls below, as in a trace of few events, are not told apart.
     all == 0 || common * COMMON_SHARE > all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_calls_are_alike_where_more_than_half_of_what_either_calls_is_common() {
+        let counts =
+            |names: &[(&'static str, usize)]| names.iter().copied().collect::<Counts<'_>>();
+        let like = |one: &[(&'static str, usize)], other: &[(&'static str, usize)]| {
+            let (one, other) = (counts(one), counts(other));
+            assert_eq!(is_like(&one, &other), is_like(&other, &one));
+            is_like(&one, &other)
+        };
+        assert!(!like(&[("mm", 2), ("add", 1)], &[("mm", 2), ("mul", 1)]));
+        assert!(like(&[("mm", 3), ("add", 1)], &[("mm", 3), ("mul", 1)]));
+        // Three of six are no more than half; how often counts.
+        assert!(!like(&[("mm", 3)], &[("mm", 6)]) && like(&[("mm", 4)], &[("mm", 6)]));
+        assert!(like(&[], &[]) && !like(&[("mm", 1)], &[]));
+    }
+}

@@ -144,7 +144,7 @@ impl<'a> Anchors<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::parts;
+    use super::{are_unlike, parts};
 
     /// Letters stand for kernels.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
@@ -197,5 +197,21 @@ mod tests {
         assert!(split("abab").is_empty());
         assert!(split("aXbYcZaUdVeWa").is_empty());
         assert!(split("").is_empty());
+    }
+
+    #[test]
+    fn layers_are_unlike_where_no_more_than_three_quarters_of_their_kernels_are_in_both() {
+        let unlike = |kernels: &[u32], middle: usize| {
+            let (one, other) = (0..middle, middle..kernels.len());
+            let found = are_unlike(kernels, &one, &other);
+            assert_eq!(are_unlike(kernels, &other, &one), found);
+            found
+        };
+        assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
+        // Three of four are common, four of five are more.
+        assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
+        assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
+        // How often a kernel runs counts.
+        assert!(unlike(&[1, 1, 1, 1, 1], 4) && unlike(&[1, 2, 3, 4], 2));
     }
 }

@@ -1,0 +1,139 @@
+//! How many small faults in the code do the tests notice?
+//!
+//! `cargo mutants` lists the faults and tries each in a build of its own, which takes minutes. Here all of
+//! them are compiled into one copy of the sources, each behind a switch, so that one costs only the tests that
+//! reach it:
+//!
+//! ```text
+//! cargo mutants --list --json          every mutant
+//!   → switches    a + b  becomes  (if is(7) { a - b } else { a + b })
+//!   → compile     mutants that do not compile are left out, round by round
+//!   → reached     which test reaches which mutant
+//!   → outcome     a sample of them, each against the tests that reach it
+//! ```
+//!
+//! `cargo run --release -- [SAMPLE] [SEED]` in this folder; cargo-mutants must be installed. What was found out
+//! about one state of the sources is kept in `target/kept`, and not run again.
+
+mod compile;
+mod mutant;
+mod outcome;
+mod reached;
+mod switches;
+
+use mutant::Mutant;
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+/// What the figure is of: the folders that decide what a report says.
+const FOLDERS: [&str; 4] = ["program", "diff", "analysis", "tables"];
+
+/// Where everything is.
+struct Places {
+    repository: PathBuf,
+    /// The copy of it that holds the mutants.
+    tree: PathBuf,
+    /// Build folder of the copy.
+    target: PathBuf,
+    /// What is known of the sources as they are now, and of them with their tests.
+    sources: PathBuf,
+    tests: PathBuf,
+}
+
+impl Places {
+    fn new(repository: &Path) -> io::Result<Places> {
+        let target = repository.join("mutants/target");
+        let kept = |folders: &[&str]| -> io::Result<PathBuf> {
+            let folder = target.join("kept").join(format!("{:016x}", hash(repository, folders)?));
+            fs::create_dir_all(&folder)?;
+            Ok(folder)
+        };
+        Ok(Places {
+            tree: target.join("tree"),
+            sources: kept(&["src"])?,
+            tests: kept(&["src", "tests"])?,
+            target: target.join("build"),
+            repository: repository.to_owned(),
+        })
+    }
+}
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |at: usize, otherwise| match arguments.get(at) {
+        Some(text) => text.parse().expect("SAMPLE and SEED are numbers"),
+        None => otherwise,
+    };
+    let (sample, seed) = (number(0, 300), number(1, 1));
+    let places = Places::new(Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder"))?;
+    let mutants = list(&places)?;
+    let compiled = prepare(&places, &mutants)?;
+    println!("{} of {} mutants compile", compiled.len(), mutants.len());
+    let programs = compile::test_programs(&places)?;
+    let reached = reached::read_or_record(&places, &programs)?;
+    let chosen = outcome::sample(&compiled, sample, seed);
+    let outcomes = outcome::run(&places, &programs, &reached, &mutants, &chosen)?;
+    outcome::print(&mutants, &outcomes);
+    Ok(())
+}
+
+fn list(places: &Places) -> io::Result<Vec<Mutant>> {
+    let mut command = Command::new("cargo");
+    command.current_dir(&places.repository).args(["mutants", "--list", "--json"]);
+    for folder in FOLDERS {
+        command.args(["-f", &format!("src/{folder}/**/*.rs")]);
+    }
+    Ok(serde_json::from_slice(&command.output()?.stdout)?)
+}
+
+/// Makes the copy with all mutants that compile: which ones.
+fn prepare(places: &Places, mutants: &[Mutant]) -> io::Result<Vec<usize>> {
+    let kept = places.sources.join("left_out.json");
+    let mut left_out: BTreeSet<usize> = match fs::read(&kept) {
+        Ok(text) => serde_json::from_slice(&text)?,
+        Err(_) => BTreeSet::new(),
+    };
+    copy(places)?;
+    let compiled = loop {
+        let written = switches::write(places, mutants, &left_out)?;
+        let broken = compile::broken(places, mutants, &left_out)?;
+        if broken.is_empty() {
+            break written;
+        }
+        println!("{} mutants do not compile", broken.len());
+        left_out.extend(broken);
+        fs::write(&kept, serde_json::to_vec(&left_out)?)?;
+    };
+    Ok(compiled)
+}
+
+/// Files that git knows below some folders, or all of them.
+fn files(repository: &Path, folders: &[&str]) -> io::Result<Vec<String>> {
+    let output =
+        Command::new("git").current_dir(repository).arg("ls-files").args(folders).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+fn hash(repository: &Path, folders: &[&str]) -> io::Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    for file in files(repository, folders)? {
+        (&file, fs::read(repository.join(&file)).ok()).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// Copies what git knows, as it stands now.
+fn copy(places: &Places) -> io::Result<()> {
+    for file in files(&places.repository, &[])? {
+        let (from, to) = (places.repository.join(&file), places.tree.join(&file));
+        if !from.is_file() || fs::read(&from).ok() == fs::read(&to).ok() {
+            continue;
+        }
+        fs::create_dir_all(to.parent().expect("a folder"))?;
+        fs::copy(from, to)?;
+    }
+    fs::write(places.tree.join("src/mutation.rs"), include_str!("../runtime/mutation.rs"))
+}
