@@ -462,7 +462,7 @@ impl Comparison {
         let card = PyDict::new(py);
         card.set_item("answer", answer(analysis))?;
         card.set_item("remarks", answer_remarks(analysis))?;
-        card.set_item("evidence", evidence(&summary.verdict))?;
+        card.set_item("evidence", evidence(analysis, &summary.verdict))?;
         card.set_item("verdict", verdict(analysis))?;
         card.set_item("measure", summary.measure)?;
         card.set_item("points", summary.points_of_difference)?;
