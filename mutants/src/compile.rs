@@ -32,6 +32,7 @@ pub fn broken(
     left_out: &BTreeSet<usize>,
 ) -> io::Result<BTreeSet<usize>> {
     let output = cargo(places, &["check", "--lib"])?;
+    let is_new = |number: &usize| !left_out.contains(number);
     let mut sources = BTreeMap::new();
     let mut broken = BTreeSet::new();
     for message in messages(&output) {
@@ -47,13 +48,12 @@ pub fn broken(
                 .entry(file.clone())
                 .or_insert_with(|| fs::read_to_string(places.tree.join(&file)).unwrap_or_default());
             let at = span["byte_start"].as_u64().unwrap_or(0) as usize;
-            found.extend(around(source, at));
+            found.extend(around(source, at).filter(is_new));
         }
-        found.retain(|number| !left_out.contains(number));
         if found.is_empty() {
-            spans.iter().for_each(|span| found.extend(in_function(written(span), mutants)));
+            let all = spans.iter().flat_map(|span| in_function(written(span), mutants));
+            found.extend(all.filter(is_new));
         }
-        found.retain(|number| !left_out.contains(number));
         assert!(!found.is_empty(), "an error of no mutant: {}", message["rendered"]);
         broken.extend(found);
     }

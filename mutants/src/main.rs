@@ -19,6 +19,9 @@ mod compile;
 mod mutant;
 mod outcome;
 mod reached;
+#[allow(dead_code, reason = "tests use more of it")]
+#[path = "../../tests/support/splitmix.rs"]
+mod splitmix;
 mod switches;
 
 use mutant::Mutant;

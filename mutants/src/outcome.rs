@@ -3,6 +3,7 @@
 use crate::Places;
 use crate::mutant::Mutant;
 use crate::reached::{Test, command};
+use crate::splitmix::SplitMix;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -34,19 +35,10 @@ pub struct Outcome {
 
 /// `count` of the mutants, by a seed.
 pub fn sample(mutants: &[usize], count: usize, seed: usize) -> Vec<usize> {
-    let mut state = seed as u64;
-    let mut keyed: Vec<(u64, usize)> = mutants.iter().map(|&at| (next(&mut state), at)).collect();
+    let mut random = SplitMix::new(seed as u64);
+    let mut keyed: Vec<(u64, usize)> = mutants.iter().map(|&at| (random.next(), at)).collect();
     keyed.sort_unstable();
     keyed.into_iter().map(|(_, at)| at).take(count).collect()
-}
-
-/// The next number of SplitMix64 (Steele, Lea, Flood 2014).
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// Runs what was not run before, on all cores.

@@ -1,6 +1,7 @@
 //! The screen of `tracetree diff` at 60, 80 and 200 columns, and through a pipe.
 #![cfg(feature = "cli")]
 
+use crate::support::snapshot::assert_snapshot;
 use std::process::Command;
 use tracetree::cli::summary_text;
 use tracetree::report::cause_lines;
@@ -19,13 +20,8 @@ fn screens([baseline, candidate]: [&str; 2]) -> Vec<(usize, String)> {
 
 #[test]
 fn the_screen_at_three_widths() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    let _bound = settings.bind_to_scope();
     for (width, text) in screens(BUNDLED) {
-        insta::assert_snapshot!(format!("terminal_{width}"), text);
+        assert_snapshot("", &format!("terminal_{width}"), &text);
     }
 }
 

@@ -1,14 +1,7 @@
 //! One snapshot for each format of a `model-diff` report.
 
+use crate::support::snapshot::assert_snapshot;
 use tracetree::model::{Format, Outcome, Scenario, read_scenarios, render};
-
-fn assert_snapshot(name: &str, report: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, report));
-}
 
 /// The decoder and a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {
@@ -26,22 +19,22 @@ fn smallest() -> Vec<Outcome> {
 
 #[test]
 fn the_text_report() {
-    assert_snapshot("model_text", &render(&decoder(), Format::Text, 15));
+    assert_snapshot("", "model_text", &render(&decoder(), Format::Text, 15));
 }
 
 #[test]
 fn the_markdown_report() {
-    assert_snapshot("model_markdown", &render(&decoder(), Format::Markdown, 5));
+    assert_snapshot("", "model_markdown", &render(&decoder(), Format::Markdown, 5));
 }
 
 #[test]
 fn the_csv_report() {
-    assert_snapshot("model_csv", &render(&decoder(), Format::Csv, 15));
+    assert_snapshot("", "model_csv", &render(&decoder(), Format::Csv, 15));
 }
 
 #[test]
 fn the_json_report() {
-    assert_snapshot("model_json", &render(&smallest(), Format::Json, 15));
+    assert_snapshot("", "model_json", &render(&smallest(), Format::Json, 15));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A predicted trace against a measured profile.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod command;
 mod errors;
 mod fail_on;

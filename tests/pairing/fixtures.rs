@@ -4,6 +4,7 @@ use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena::{self, Phenomenon};
 use crate::support::screen::screen;
+use crate::support::snapshot::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -14,15 +15,10 @@ const SCREEN: usize = 60;
 
 #[test]
 fn every_phenomenon_looks_like_its_snapshot() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    let _bound = settings.bind_to_scope();
     for phenomenon in phenomena::ALL {
         let text = compare_files(phenomenon.files(), screen);
         assert!(text.lines().count() <= SCREEN, "{} is more than a screen", phenomenon.name);
-        insta::assert_snapshot!(phenomenon.name, text);
+        assert_snapshot("", phenomenon.name, &text);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
 use crate::support::files::unpacked;
 use crate::support::recording::Recording;
+use crate::support::snapshot::assert_snapshot;
 use std::path::Path;
 
 /// Seed of all changes.
@@ -29,11 +30,7 @@ fn check(name: &str, file: &str) {
             lines += &format!("{} {crc:08x}  {change}, {mode}\n", counts.concat());
         }
     }
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots/pairing");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, lines));
+    assert_snapshot("pairing", name, &lines);
 }
 
 #[test]

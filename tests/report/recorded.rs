@@ -7,6 +7,7 @@
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena;
+use crate::support::snapshot::assert_snapshot;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,7 +54,7 @@ fn reports_of_recorded_pairs_are_byte_for_byte_as_before() {
         let (_, markdown) = files.last().expect("files");
         let text = String::from_utf8_lossy(markdown);
         let first: Vec<&str> = text.lines().filter(|line| !line.is_empty()).take(6).collect();
-        assert_as_before(name, &format!("{lines}\n{}", first.join("\n")));
+        assert_snapshot("reports", name, &format!("{lines}\n{}", first.join("\n")));
     }
 }
 
@@ -66,7 +67,7 @@ fn reports_of_phenomena_are_byte_for_byte_as_before() {
         let file = |file: &str| folder.join(name).join(file);
         line(name, &whole(file("baseline.json"), file("candidate.json")))
     };
-    assert_as_before("phenomena", &names.map(report).collect::<String>());
+    assert_snapshot("reports", "phenomena", &names.map(report).collect::<String>());
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
         let bytes: Vec<u8> = tables.flat_map(|(_, bytes)| bytes).collect();
         line(&format!("{baseline} {candidate}"), &bytes)
     };
-    assert_as_before("real_pairs", &REAL.map(report).concat());
+    assert_snapshot("reports", "real_pairs", &REAL.map(report).concat());
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn what_commands_print_of_recordings_is_as_before() {
     for uid in (100..1_500).step_by(100) {
         lines += &line(&format!("explain {uid}"), &explain(uid));
     }
-    assert_as_before("printed", &lines);
+    assert_snapshot("reports", "printed", &lines);
 }
 
 /// Every table, the tree and the text of a pair.
@@ -148,12 +149,4 @@ fn printed(arguments: impl IntoIterator<Item = String>) -> Vec<u8> {
 fn line(name: &str, bytes: &[u8]) -> String {
     let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
     format!("{lines:>6} {:08x}  {name}\n", crc32fast::hash(bytes))
-}
-
-fn assert_as_before(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots/reports");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
 }

@@ -21,6 +21,7 @@ pub mod reports;
 pub mod resnet;
 pub mod score;
 pub mod screen;
+pub mod snapshot;
 pub mod splitmix;
 pub mod trace_builder;
 pub mod traces;

@@ -1,0 +1,15 @@
+//! A text ↔ its file in `snapshots`.
+
+use std::path::Path;
+
+/// Holds a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself (`""`).
+///
+/// # Panics
+/// If they differ.
+pub fn assert_snapshot(folder: &str, name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new("../../snapshots").join(folder));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
