@@ -365,7 +365,7 @@ mod tests {
             ("/home/someone/project/train/loop.py", "train/loop.py"),
             (r"C:\work\train\loop.py", "train/loop.py"),
             ("train/loop.py", "train/loop.py"),
-            ("/tmp/inductor/4i/c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk.py", "generated code"),
+            ("/cache/inductor/4i/c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk.py", "generated code"),
         ] {
             assert_eq!(without_install_prefix(path), known, "{path}");
         }
