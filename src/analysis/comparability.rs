@@ -165,7 +165,7 @@ impl Analysis {
         notes.add(
             "DIFFERENT_STEP_COUNT",
             u64::from(counts.baseline != counts.candidate),
-            "totals are of all steps; read the per-step columns, or choose steps with --steps",
+            "totals are of all steps, causes of those that have a partner; read the per-step columns, or choose steps with --steps",
             || {
                 let [a, b] = names;
                 format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate)

@@ -23,6 +23,7 @@ use cached::Cached;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
+pub(crate) use causes::OTHER_STEPS;
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{

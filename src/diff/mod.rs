@@ -15,6 +15,7 @@ mod outline;
 mod plain_names;
 mod recorded;
 mod regions;
+mod step_pairs;
 mod uid_map;
 mod untangle;
 
@@ -36,6 +37,7 @@ use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
 pub(crate) use regions::is_fused;
 use std::sync::{Arc, OnceLock};
+pub(crate) use step_pairs::{StepVotes, mutual_pairs};
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;

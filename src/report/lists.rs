@@ -5,7 +5,7 @@
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
-use crate::analysis::{Analysis, KernelChange, Part, StepPlace};
+use crate::analysis::{Analysis, KernelChange, StepPlace};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -126,7 +126,7 @@ type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 /// Idle time of the window by kind and name of its owner, the largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: BTreeMap<Owner<'_>, IdleSum> = BTreeMap::new();
-    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+    for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
         let key = (row.kind.label(), analysis.idle_owner_name(row));
         let owner = owners.entry(key).or_default();
         owner.0 = PerSide::from_fn(|side| owner.0[side] + row.time[side]);

@@ -25,7 +25,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "candidate − baseline per step (per window where the sides have no steps); adds up to the difference of the walls",
             |_, r| r.difference.into(),
         )
-        .sides("time_*", TIME, "its part of the wall, over the whole window", |_, r, side| {
+        .sides("time_*", TIME, "its part of the wall, over all steps that are compared (where one side has more, those that have a partner)", |_, r, side| {
             r.time[side].into()
         })
         .sides("count_*", WHOLE, "instances of the op, or gaps", |_, r, side| {

@@ -1,17 +1,21 @@
 //! The causes of a difference: one line for what is one thing, with its reason.
 
-use crate::support::compared::{compare_files, compare_texts};
+use crate::support::compared::{compare_files, compare_texts, compare_with};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{Analysis, Cause, Reason};
-use tracetree::program::Steps;
+use tracetree::analysis::{Analysis, AnalysisOptions, Cause, Reason};
+use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, PerSide};
 
 /// A trace of two steps on one thread.
 fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
+    many_steps(2, body)
+}
+
+fn many_steps(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
-        for number in 3..5 {
+        for number in 3..3 + count {
             t.step(number, &body);
         }
     });
@@ -51,6 +55,44 @@ fn the_same_kernel_that_takes_longer_is_slower() {
     causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
         let cause = first_of(causes, &[Reason::KernelSlower]);
         assert_eq!((cause.place.as_str(), cause.difference.0), ("aten::mm", 30_000));
+    });
+}
+
+#[test]
+fn where_one_side_has_more_steps_causes_are_of_those_that_have_a_partner() {
+    for (counts, slower) in [((2, 5), 30_000), ((5, 2), 30_000)] {
+        let [one, two] = [(counts.0, 40.0), (counts.1, 70.0)];
+        let text = |(count, micros)| many_steps(count, product("gemm", micros));
+        compare_texts(&PerSide::new(text(one), text(two)), |analysis| {
+            let causes = analysis.causes();
+            assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
+            assert_eq!(causes.steps(), PerSide::new(2, 2));
+            let cause = first_of(causes.list(), &[Reason::KernelSlower]);
+            assert_eq!((cause.place.as_str(), cause.difference.0), ("aten::mm", slower));
+            assert_eq!(cause.count, PerSide::new(2, 2), "{cause:#?}");
+            let alone = |cause: &Cause| matches!(cause.reason, Reason::New | Reason::Gone);
+            assert!(!causes.list().iter().any(alone), "{:#?}", causes.list());
+        });
+    }
+}
+
+#[test]
+fn one_step_of_a_trace_differs_from_all_of_it_by_the_other_steps_alone() {
+    let whole = "examples/traces/h100/train_base.pt.trace.json.gz";
+    let trace = || Trace::open_with(whole, &ReadOptions::default()).expect("an example trace");
+    let first = Selection { steps: "0".parse().ok(), ..Selection::default() };
+    let one = first.cut(&CallTree::build(trace())).expect("a first step");
+    compare_with(PerSide::new(one, trace()), AnalysisOptions::default(), |analysis| {
+        let causes = analysis.causes();
+        assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
+        assert_eq!(analysis.wall().paired_steps(), Some(1));
+        // What follows the first step ends its last gap.
+        let is_told = |cause: &Cause| matches!(cause.reason, Reason::OtherSteps | Reason::Tail);
+        let others: Vec<&Cause> = causes.list().iter().filter(|cause| !is_told(cause)).collect();
+        // What the profiler does between two steps is in no step, so the cut trace lacks the call.
+        assert!(others.iter().all(|cause| cause.reason == Reason::Host), "{others:#?}");
+        assert_eq!(others.iter().map(|cause| cause.difference.0).sum::<i64>(), 0, "{others:#?}");
+        assert!(causes.list().iter().any(|cause| cause.reason == Reason::OtherSteps));
     });
 }
 

@@ -332,3 +332,38 @@ fn another_number_of_steps_is_no_change_of_the_work() {
         });
     }
 }
+
+/// A trace of this many equal steps, each op below a frame and inside another op.
+fn nested_steps(count: u32) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for number in 0..count {
+                t.frame("train.py(1): step", |t| {
+                    t.step(number, |t| {
+                        t.op("aten::linear", |t| {
+                            t.op("aten::addmm", |t| t.kernel("gemm", 100.0));
+                        });
+                        t.op("aten::gelu", |t| t.kernel("gelu", 50.0));
+                    });
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn steps_without_a_partner_are_no_change_though_they_stand_at_other_ops() {
+    for counts in [(1, 2), (2, 5), (5, 2)] {
+        let texts = PerSide::new(nested_steps(counts.0), nested_steps(counts.1));
+        compare_texts(&texts, |analysis| {
+            let judged = analysis.judged();
+            assert_eq!(judged.changes().count(), 0, "{counts:?}");
+            let other_work: Vec<&str> =
+                judged.other_work().map(|site| site.name.as_str()).collect();
+            assert!(other_work.is_empty(), "{counts:?}: {other_work:?}");
+            let largest = tracetree::report::largest_differences(analysis);
+            let names: Vec<&str> = largest.iter().map(|group| group.name.as_str()).collect();
+            assert_eq!(names, ["(steps without a partner)"], "{counts:?}");
+        });
+    }
+}

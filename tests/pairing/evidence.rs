@@ -190,6 +190,70 @@ fn a_step_that_is_gone_is_a_whole_one() {
     });
 }
 
+#[test]
+fn all_threads_agree_which_steps_have_no_partner() {
+    let steps = |count: u32, noisy: u32| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            for number in 0..count {
+                t.step(number, |t| {
+                    t.op(shaped("aten::mm", 3), |t| t.kernel("k", 5.0));
+                    t.wait_for("autograd", |t| {
+                        t.op(shaped("MmBackward0", 3), |t| {
+                            // Equal to the letter to a step of another position.
+                            if number == noisy {
+                                t.call("cudaEventRecord");
+                            }
+                            t.kernel("k", 5.0);
+                        });
+                    });
+                });
+            }
+        });
+        trace.json()
+    };
+    compare_texts(&PerSide::new(steps(2, 1), steps(5, 4)), |analysis| {
+        let diff = analysis.diff();
+        for name in ["aten::mm", "MmBackward0"] {
+            let partners = calls(diff.tree(Side::Baseline), name).into_iter().map(|call| {
+                let partner = diff.partner(Side::Baseline, call)?;
+                diff.program(Side::Candidate).steps().step(partner).map(|step| step.0)
+            });
+            assert_eq!(partners.collect::<Vec<_>>(), [Some(0), Some(1)], "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_call_that_casts_and_calls_itself_is_opened_though_the_op_is_lowered_otherwise() {
+    let convolution = |lowered: &'static str, kernel: &'static str| {
+        move |t: &mut HostThread<'_>| {
+            t.op("aten::convolution", |t| {
+                t.op("aten::_convolution", |t| {
+                    t.op(lowered, |t| {
+                        t.leaf("aten::empty");
+                        t.leaf("aten::resize_");
+                        t.kernel(kernel, 5.0);
+                    });
+                });
+            });
+        }
+    };
+    let plain = |t: &mut HostThread<'_>| {
+        t.op("aten::conv2d", convolution("aten::_conv_depthwise2d", "depthwise_kernel"));
+    };
+    let cast = |t: &mut HostThread<'_>| {
+        t.op("aten::conv2d", |t| {
+            t.op("aten::to", |t| t.kernel("copy_kernel", 2.0));
+            t.op("aten::conv2d", convolution("aten::cudnn_convolution", "shmem_tiling"));
+        });
+    };
+    look(plain, cast, |diff| {
+        for name in ["aten::convolution", "aten::_convolution"] {
+            assert_eq!(relation(diff, Side::Baseline, name), (Relation::Same, Some(name)));
+        }
+    });
+}
+
 /// Ops that keep two places more than a layer apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {

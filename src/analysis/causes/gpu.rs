@@ -79,12 +79,17 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             ops: PerSide::default(),
             efficiency: PerSide::default(),
         });
-        part.rows.push(at);
-        for side in Side::BOTH {
-            let is_before =
-                wall.busy()[at][side] == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
-            if !is_before && !row.events[side].is_empty() {
-                part.time[side] += wall.busy()[at][side];
+        let is_alone =
+            |side: Side| row.calls[side].is_some_and(|c| wall.is_alone(analysis, side, c));
+        let works = |side: &Side| !row.events[*side].is_empty();
+        if !analysis.is_of_other_steps(row) {
+            part.rows.push(at);
+        }
+        for side in Side::BOTH.into_iter().filter(works) {
+            let (busy, alone) = (wall.busy()[at][side], wall.busy_alone()[at][side]);
+            part.time[side] += busy - alone;
+            let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
+            if !is_before && !is_alone(side) {
                 part.nodes.extend(node);
                 part.add(analysis, row, side);
             }

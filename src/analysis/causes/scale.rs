@@ -4,16 +4,29 @@ use crate::side::PerSide;
 use crate::trace::Nanos;
 
 /// How many steps each side has.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
+    /// Those that are compared: as many on both sides where some have no partner.
     pub(super) steps: PerSide<u64>,
+    /// All of them.
+    pub(super) all: PerSide<u64>,
 }
 
 impl Scale {
-    /// Candidate − baseline per step, times the steps of both sides: a whole number.
+    /// Candidate − baseline per step, of sums over the steps that are compared: a whole number, in
+    /// parts of [`Scale::parts`].
     pub(super) fn difference(self, time: PerSide<Nanos>) -> i128 {
-        i128::from(time.candidate.0) * i128::from(self.steps.baseline)
-            - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
+        difference(time, self.steps) * product(self.all)
+    }
+
+    /// Like [`Scale::difference`], of sums over all steps.
+    pub(super) fn difference_of_all(self, time: PerSide<Nanos>) -> i128 {
+        difference(time, self.all) * product(self.steps)
+    }
+
+    /// Into how many parts a ns is divided: such that every difference is a whole number of them.
+    fn parts(self) -> i128 {
+        (product(self.steps) * product(self.all)).max(1)
     }
 
     /// Whether so many things on each side are equally many per step.
@@ -26,8 +39,7 @@ impl Scale {
 
     /// A difference in ns per step, rounded half away from zero.
     pub(super) fn round(self, difference: i128) -> Nanos {
-        let by = i128::from(self.steps.baseline) * i128::from(self.steps.candidate);
-        let by = by.max(1);
+        let by = self.parts();
         let rounded = (2 * difference.abs() + by) / (2 * by) * difference.signum();
         Nanos(rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
@@ -46,13 +58,27 @@ impl Scale {
     }
 }
 
+fn difference(time: PerSide<Nanos>, steps: PerSide<u64>) -> i128 {
+    i128::from(time.candidate.0) * i128::from(steps.baseline)
+        - i128::from(time.baseline.0) * i128::from(steps.candidate)
+}
+
+fn product(steps: PerSide<u64>) -> i128 {
+    i128::from(steps.baseline) * i128::from(steps.candidate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn scale(baseline: u64, candidate: u64) -> Scale {
+        let steps = PerSide::new(baseline, candidate);
+        Scale { steps, all: steps }
+    }
+
     #[test]
     fn rounded_parts_add_up_to_the_rounded_sum() {
-        let scale = Scale { steps: PerSide::new(3, 1) };
+        let scale = scale(3, 1);
         let parts = [10, -1, 4, 7, -2];
         let rounded = scale.round_all(&parts);
         assert_eq!(rounded.iter().copied().sum::<Nanos>(), scale.round(parts.iter().sum()));
@@ -61,8 +87,17 @@ mod tests {
     }
 
     #[test]
+    fn sums_over_all_steps_and_over_those_compared_add_up() {
+        let scale = Scale { steps: PerSide::new(2, 2), all: PerSide::new(2, 5) };
+        let compared = scale.difference(PerSide::new(Nanos(20), Nanos(26)));
+        let all = scale.difference_of_all(PerSide::new(Nanos(20), Nanos(80)));
+        assert_eq!((scale.round(compared), scale.round(all)), (Nanos(3), Nanos(6)));
+        assert_eq!(scale.round(all - compared), Nanos(3));
+    }
+
+    #[test]
     fn sums_of_other_step_counts_compare_by_the_step() {
-        let scale = Scale { steps: PerSide::new(2, 3) };
+        let scale = scale(2, 3);
         assert_eq!(scale.difference(PerSide::new(Nanos(20), Nanos(30))), 0);
         assert_eq!(scale.round(scale.difference(PerSide::new(Nanos(20), Nanos(36)))), Nanos(2));
         assert!(scale.compare(PerSide::new(2, 3)).is_eq());

@@ -1,5 +1,6 @@
 //! [`Analysis`] → the figures of each step and each phase, both sides: GPU time, wall, busy, idle.
 
+mod pairs;
 mod timeline;
 
 use super::{Analysis, Judgement};
@@ -7,6 +8,7 @@ use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, Ste
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
+pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 
 /// What the accounted events of one group (a step, a phase) come to on one side.

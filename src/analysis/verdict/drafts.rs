@@ -4,7 +4,9 @@
 //! A place is the rows of one name, with one set of shapes and types, in one module instance (of one
 //! module class, where there are no steps to tell instances by); backward work belongs to the module
 //! of its forward op. A row that one side has alone belongs to the place whose rows look the same on
-//! that side: a further step, or a further call, of the same op.
+//! that side: a further step, or a further call, of the same op. Where the rows of further steps look like
+//! no others, as they stand at the outermost op and not at the lowest common one, only steps that have
+//! a partner are samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -66,8 +68,13 @@ impl Sampler<'_> {
             let like = likes.get(&(name, side, look)).map_or(both, |(_, key)| key.clone());
             groups.entry(like).or_default().push(at);
         }
+        let is_other = |rows: &[usize]| {
+            rows.iter().all(|&at| self.analysis.is_of_other_steps(&self.analysis.rows()[at]))
+        };
+        let all_steps = !groups.values().any(|rows| is_other(rows));
+        let sampler = Sampler { all_steps, ..*self };
         let mut drafts: Vec<Draft> =
-            groups.into_iter().map(|(key, rows)| self.draft(key.1, rows)).collect();
+            groups.into_iter().map(|(key, rows)| sampler.draft(key.1, rows)).collect();
         drafts.sort_by_key(|draft| draft.rows[0]);
         drafts
     }
@@ -118,7 +125,8 @@ impl Sampler<'_> {
         rows.sort_unstable();
         let of_place: Vec<&Row> = rows.iter().map(|&at| &self.analysis.rows()[at]).collect();
         let events = PerSide::from_fn(|side| {
-            of_place.iter().flat_map(|row| &row.events[side]).copied().collect::<Vec<CallId>>()
+            let events = of_place.iter().flat_map(|row| &row.events[side]).copied();
+            events.filter(|&event| self.takes_part(side, event)).collect::<Vec<CallId>>()
         });
         let [baseline, candidate] = looks.map(|look| look.map_or_else(String::new, |look| look.2));
         let mut module = PerSide::new(baseline, candidate);
@@ -127,7 +135,8 @@ impl Sampler<'_> {
                 module[side].clear();
             }
         }
-        let work = self.work(&of_place, &events);
+        let is_other = of_place.iter().all(|row| self.analysis.is_of_other_steps(row));
+        let work = if is_other { Work::Same } else { self.work(&of_place, &events) };
         Draft {
             name: self.analysis.row_name(of_place[0]),
             module,
@@ -158,14 +167,14 @@ impl Sampler<'_> {
         for side in Side::BOTH {
             let is_counted = |event: &&CallId| match self.repeats() {
                 Repeats::Runs if self.steps[side].is_empty() => true,
-                Repeats::Runs | Repeats::Steps => self.steps[side].step(**event).is_some(),
+                Repeats::Runs | Repeats::Steps => self.step(side, **event).is_some(),
                 Repeats::None => true,
             };
             for &event in events[side].iter().filter(is_counted) {
                 counts.entry(self.analysis.tree(side).name(event)).or_default()[side] += 1;
             }
         }
-        let steps = self.steps.map(|steps| steps.len().max(1) as u64);
+        let steps = PerSide::from_fn(|side| self.step_count(side).max(1) as u64);
         let differs = |count: &PerSide<u64>| {
             count.baseline * steps.candidate != count.candidate * steps.baseline
         };

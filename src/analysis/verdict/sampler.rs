@@ -4,7 +4,7 @@
 use super::family::Question;
 use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
-use crate::program::Steps;
+use crate::program::{StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -13,11 +13,35 @@ use crate::tree::CallId;
 pub(super) struct Sampler<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) steps: PerSide<&'a Steps>,
+    /// Whether steps without a partner count, where one side has more steps.
+    pub(super) all_steps: bool,
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Sampler<'a> {
-        Sampler { analysis, steps: PerSide::from_fn(|side| analysis.steps(side)) }
+        let steps = PerSide::from_fn(|side| analysis.steps(side));
+        Sampler { analysis, steps, all_steps: true }
+    }
+
+    /// Whether a step is a repeat.
+    fn counts(&self, side: Side, step: StepId) -> bool {
+        self.all_steps || !self.analysis.wall().is_step_alone(side, step)
+    }
+
+    /// Whether an event is in a step that is a repeat, or in none.
+    pub(super) fn takes_part(&self, side: Side, event: CallId) -> bool {
+        self.steps[side].step(event).is_none_or(|step| self.counts(side, step))
+    }
+
+    /// The step of an event, if it is a repeat.
+    pub(super) fn step(&self, side: Side, event: CallId) -> Option<StepId> {
+        self.steps[side].step(event).filter(|&step| self.counts(side, step))
+    }
+
+    /// Number of steps that are repeats.
+    pub(super) fn step_count(&self, side: Side) -> usize {
+        let steps = (0..self.steps[side].len() as u32).map(StepId);
+        steps.filter(|&step| self.counts(side, step)).count()
     }
 
     pub(super) fn repeats(&self) -> Repeats {
@@ -30,7 +54,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The samples of events. Each step of a side is one, 0 µs where it has none of them; what runs
+    /// The samples of events. Each step of a side that counts is one, 0 µs where it has none of them; what runs
     /// outside of steps is in none. `works` tells of each row of the account whether its work changed;
     /// rows that it does not reach did the same.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
@@ -67,16 +91,18 @@ impl<'a> Sampler<'a> {
     fn in_steps(&self, side: Side, events: &[CallId]) -> Vec<f64> {
         let mut times = vec![Nanos::ZERO; self.steps[side].len()];
         for &event in events {
-            if let Some(step) = self.steps[side].step(event) {
+            if let Some(step) = self.step(side, event) {
                 times[step.index()] += self.analysis.time_of(side, event);
             }
         }
-        times.into_iter().map(Nanos::as_micros).collect()
+        let steps = (0..).map(StepId).zip(times);
+        let counted = steps.filter(|&(step, _)| self.counts(side, step));
+        counted.map(|(_, time)| time.as_micros()).collect()
     }
 
     /// The whole time; per step where both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
-        let counts = self.steps.map(|steps| steps.len() as i64);
+        let counts = PerSide::from_fn(|side| self.step_count(side) as i64);
         match counts.baseline.min(counts.candidate) > 0 {
             true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
             false => time,

@@ -13,8 +13,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The ops that stand below no other op, by start.
-pub(super) fn outermost_ops(tree: &CallTree) -> Vec<Occupied> {
+/// The ops that stand below no other op, by start; `part` tells the part of each.
+fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
     while next < tree.len() as u32 {
@@ -24,7 +24,7 @@ pub(super) fn outermost_ops(tree: &CallTree) -> Vec<Occupied> {
             next = tree.end(call).0;
             let event = tree.event(call).expect("ops are events");
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-            ops.push(Occupied { call, start, end, part: Part::Window });
+            ops.push(Occupied { call, start, end, part: part(call) });
         }
     }
     ops.sort_by_key(|op| (op.start, op.end, op.call));
@@ -32,24 +32,29 @@ pub(super) fn outermost_ops(tree: &CallTree) -> Vec<Occupied> {
 }
 
 /// Tells every moment of the window to the ledger.
-pub(super) fn sweep<L: Ledger>(tree: &CallTree, window: Window, ledger: &mut L) {
+pub(super) fn sweep<L: Ledger>(
+    tree: &CallTree,
+    window: Window,
+    part: impl Fn(CallId) -> Part,
+    ledger: &mut L,
+) {
     let mut walk = Walk { tree, cursors: Cursors::new(tree), ledger, gap: 0 };
     let mut reached = window.start;
     let mut last = None;
-    for op in outermost_ops(tree).iter().take_while(|op| op.start < window.end) {
+    for op in outermost_ops(tree, part).iter().take_while(|op| op.start < window.end) {
         let (start, end) = window.clip(op.start, op.end);
         if start > reached {
-            walk.gap(reached, start, Some(op.call), IdleKind::Host);
+            walk.gap(reached, start, Some(op), IdleKind::Host);
             reached = start;
         }
         if end > reached {
-            walk.covered(reached, end, op.call);
+            walk.covered(reached, end, op);
             reached = end;
         }
-        last = Some(op.call);
+        last = Some(*op);
     }
     if window.end > reached {
-        walk.gap(reached, window.end, last, IdleKind::Tail);
+        walk.gap(reached, window.end, last.as_ref(), IdleKind::Tail);
     }
 }
 
@@ -62,36 +67,36 @@ struct Walk<'t, 'l, L> {
 
 impl<L: Ledger> Walk<'_, '_, L> {
     /// A gap on the thread of an op; of nobody where there is no op.
-    fn gap(&mut self, from: Nanos, until: Nanos, op: Option<CallId>, kind: IdleKind) {
+    fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;
-        let gap = self.gap;
+        let (gap, part) = (self.gap, op.map_or(Part::Window, |op| op.part));
+        let idle = |owner, time| Idle { kind, part, owner, gap, time, before: None };
         let ledger = &mut *self.ledger;
-        match op.and_then(|op| self.cursors.of_call(self.tree, op)) {
+        match op.and_then(|op| self.cursors.of_call(self.tree, op.call)) {
             Some(cursor) => {
                 cursor.spend(from, until, |call, time| {
-                    ledger.idle(idle(kind, gap, Some(call), time));
+                    ledger.idle(idle(Some(call), time));
                 });
             }
-            None => ledger.idle(idle(kind, gap, None, until - from)),
+            None => ledger.idle(idle(None, until - from)),
         }
     }
 
-    fn covered(&mut self, from: Nanos, until: Nanos, op: CallId) {
-        let (tree, gap) = (self.tree, self.gap);
+    fn covered(&mut self, from: Nanos, until: Nanos, op: &Occupied) {
+        let (tree, gap, part) = (self.tree, self.gap, op.part);
         let ledger = &mut *self.ledger;
-        let Some(cursor) = self.cursors.of_call(tree, op) else { return };
+        let Some(cursor) = self.cursors.of_call(tree, op.call) else { return };
         cursor.spend(from, until, |call, time| {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
-                Some(op) => ledger.busy(op, Part::Window, time),
+                Some(op) => ledger.busy(op, part, time),
                 // Two clocks tell where the op ends and where the gap does: by the noise of the timer the
                 // gap may reach beyond the op.
-                None => ledger.idle(idle(IdleKind::Host, gap, Some(call), time)),
+                None => {
+                    let (kind, owner) = (IdleKind::Host, Some(call));
+                    ledger.idle(Idle { kind, part, owner, gap, time, before: None });
+                }
             }
         });
     }
-}
-
-fn idle(kind: IdleKind, gap: u32, owner: Option<CallId>, time: Nanos) -> Idle {
-    Idle { kind, part: Part::Window, owner, gap, time, before: None }
 }

@@ -24,10 +24,12 @@ pub use rows::IdleRow;
 pub use sweep::{IdleKind, Part};
 pub use window::{WallBasis, Window};
 
-use super::Analysis;
-use crate::program::Measure;
+use super::steps::StepPairs;
+use super::{Analysis, Row};
+use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
+use crate::tree::CallId;
 use rows::Collector;
 use sweep::{Occupied, Sweep};
 
@@ -36,7 +38,9 @@ use sweep::{Occupied, Sweep};
 pub struct Wall {
     basis: WallBasis,
     windows: PerSide<Window>,
+    pairs: Option<StepPairs>,
     busy: Vec<PerSide<Nanos>>,
+    busy_alone: Vec<PerSide<Nanos>>,
     busy_before: Vec<PerSide<Nanos>>,
     idle: Vec<IdleRow>,
     totals: PerSide<WallTotals>,
@@ -54,6 +58,8 @@ pub struct WallTotals {
     pub idle: Nanos,
     /// Time that work which was launched before the window took, and the gaps before it.
     pub before: Nanos,
+    /// Part of busy + idle in steps that have no partner, where the other trace has fewer steps.
+    pub alone: Nanos,
     /// Number of steps; 1 where the window is looked at as a whole.
     pub steps: u64,
 }
@@ -62,6 +68,11 @@ impl WallTotals {
     /// Wall time of the window's own work: busy + idle.
     pub fn own(&self) -> Nanos {
         self.busy + self.idle
+    }
+
+    /// The part of it in steps that are compared call by call: all, unless some have no partner.
+    pub fn compared(&self) -> Nanos {
+        self.own() - self.alone
     }
 
     /// Own wall time of a step in ms.
@@ -84,18 +95,28 @@ impl Wall {
     pub(super) fn of(analysis: &Analysis) -> Wall {
         let basis = window::basis(analysis);
         let windows = window::windows(analysis, basis);
+        let pairs = match basis {
+            WallBasis::Steps => StepPairs::of(analysis),
+            WallBasis::Events => None,
+        };
+        let part = |side: Side, call: CallId| match &pairs {
+            Some(pairs) if is_alone(analysis, pairs, side, call) => Part::Alone,
+            Some(_) | None => Part::Window,
+        };
         let mut collector = Collector::new(analysis);
         let mut skewed = 0;
         for side in Side::BOTH {
             collector.turn_to(side);
             match analysis.measure() {
                 Measure::GpuTime => {
-                    let events = occupied(analysis, side, windows[side], basis);
                     let tree = analysis.tree(side);
+                    let within = |call| part(side, tree.running_launch(call).unwrap_or(call));
+                    let events = occupied(analysis, side, windows[side], basis, within);
                     skewed += Sweep::new(tree, windows[side], &mut collector).run(&events);
                 }
                 Measure::HostSelfTime => {
-                    host::sweep(analysis.tree(side), windows[side], &mut collector);
+                    let part = |call| part(side, call);
+                    host::sweep(analysis.tree(side), windows[side], part, &mut collector);
                 }
             }
         }
@@ -107,26 +128,47 @@ impl Wall {
             || format!("{skewed} GPU events that end a gap start before their launch does"),
         );
         let idle = collector.rows();
-        let (busy, busy_before) = (collector.busy, collector.busy_before);
+        let mut of_part = |part: Part| collector.busy.remove(&part).unwrap_or_default();
+        let [mut busy, busy_alone, busy_before] = Part::ALL.map(&mut of_part);
+        for (all, alone) in busy.iter_mut().zip(&busy_alone) {
+            *all = PerSide::from_fn(|side| all[side] + alone[side]);
+        }
         let totals = PerSide::from_fn(|side| {
             let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
-            let idle = |part: Part| -> Nanos {
-                idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
+            let idle = |is_in: fn(Part) -> bool| -> Nanos {
+                idle.iter().filter(|row| is_in(row.part)).map(|row| row.time[side]).sum()
             };
             WallTotals {
                 wall: windows[side].wall(),
                 busy: sum(&busy),
-                idle: idle(Part::Window),
-                before: sum(&busy_before) + idle(Part::Before),
+                idle: idle(Part::is_of_window),
+                before: sum(&busy_before) + idle(|part| part == Part::Before),
+                alone: sum(&busy_alone) + idle(|part| part == Part::Alone),
                 steps: windows[side].steps,
             }
         });
-        Wall { basis, windows, busy, busy_before, idle, totals, notes }
+        Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
     /// What the windows are made of.
     pub fn basis(&self) -> WallBasis {
         self.basis
+    }
+
+    /// How many steps of each side have a partner, where one side has more steps and some of them
+    /// have none; `None` where all are compared.
+    pub fn paired_steps(&self) -> Option<u64> {
+        self.pairs.as_ref().map(StepPairs::len)
+    }
+
+    /// Whether a step has no partner, where one side has more steps.
+    pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
+        self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
+    }
+
+    /// Whether a call is in such a step.
+    pub(super) fn is_alone(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+        self.pairs.as_ref().is_some_and(|pairs| is_alone(analysis, pairs, side, call))
     }
 
     /// The window of each side.
@@ -138,6 +180,11 @@ impl Wall {
     /// first, of work launched in the window.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
+    }
+
+    /// The part of [`Wall::busy`] in steps that have no partner.
+    pub fn busy_alone(&self) -> &[PerSide<Nanos>] {
+        &self.busy_alone
     }
 
     /// Like [`Wall::busy`], of work launched before the window.
@@ -162,7 +209,7 @@ impl Wall {
 
     /// Idle time of one kind before work of the window.
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
-        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
+        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part.is_of_window());
         rows.map(|row| row.time[side]).sum()
     }
 
@@ -175,8 +222,29 @@ impl Wall {
     }
 }
 
-/// The accounted events of a side by start.
-fn occupied(analysis: &Analysis, side: Side, window: Window, basis: WallBasis) -> Vec<Occupied> {
+impl Analysis {
+    /// Whether all work of a row is in steps that have no partner, where one trace has more steps.
+    pub(crate) fn is_of_other_steps(&self, row: &Row) -> bool {
+        let is_alone =
+            |side: Side| row.calls[side].is_some_and(|c| self.wall().is_alone(self, side, c));
+        let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
+        self.wall().paired_steps().is_some() && with_work.all(is_alone)
+    }
+}
+
+fn is_alone(analysis: &Analysis, pairs: &StepPairs, side: Side, call: CallId) -> bool {
+    analysis.steps(side).step(call).is_some_and(|step| pairs.is_alone(side, step))
+}
+
+/// The accounted events of a side by start; `within` tells the part of those that were launched in the
+/// window.
+fn occupied(
+    analysis: &Analysis,
+    side: Side,
+    window: Window,
+    basis: WallBasis,
+    within: impl Fn(CallId) -> Part,
+) -> Vec<Occupied> {
     let (tree, mut calls) = (analysis.tree(side), analysis.accounted_calls(side).to_vec());
     let trace = tree.trace();
     let span = |call| {
@@ -190,7 +258,7 @@ fn occupied(analysis: &Analysis, side: Side, window: Window, basis: WallBasis) -
         .zip(before)
         .map(|(call, before)| {
             let (start, end) = span(call);
-            Occupied { call, start, end, part: if before { Part::Before } else { Part::Window } }
+            Occupied { call, start, end, part: if before { Part::Before } else { within(call) } }
         })
         .collect()
 }

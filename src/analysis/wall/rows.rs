@@ -8,13 +8,14 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Time in which the device was idle, of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// Whether the work that ended the gaps was launched in the window.
+    /// Where the work that ended the gaps was launched.
     pub part: Part,
     /// The innermost call that the time belongs to, as a node of both trees; the root of a thread for
     /// the time between calls, `None` where nobody is known.
@@ -51,8 +52,7 @@ pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
     /// Busy time of each row of the account, by part.
-    pub(super) busy: Vec<PerSide<Nanos>>,
-    pub(super) busy_before: Vec<PerSide<Nanos>>,
+    pub(super) busy: BTreeMap<Part, Vec<PerSide<Nanos>>>,
     rows: Vec<IdleRow>,
     ids: FxHashMap<Key, usize>,
     /// For each row the last gap that was counted, and the longest piece.
@@ -66,8 +66,7 @@ impl<'a> Collector<'a> {
         Collector {
             analysis,
             side: Side::Baseline,
-            busy: vec![PerSide::default(); rows],
-            busy_before: vec![PerSide::default(); rows],
+            busy: Part::ALL.map(|part| (part, vec![PerSide::default(); rows])).into(),
             rows: Vec::new(),
             ids: FxHashMap::default(),
             last_gap: Vec::new(),
@@ -117,9 +116,8 @@ impl<'a> Collector<'a> {
 impl Ledger for Collector<'_> {
     fn busy(&mut self, event: CallId, part: Part, time: Nanos) {
         let row = self.analysis.row_index(self.side, event).expect("accounted calls have a row");
-        match part {
-            Part::Window => self.busy[row][self.side] += time,
-            Part::Before => self.busy_before[row][self.side] += time,
+        if let Some(busy) = self.busy.get_mut(&part) {
+            busy[row][self.side] += time;
         }
     }
 

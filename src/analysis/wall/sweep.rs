@@ -56,20 +56,35 @@ impl IdleKind {
     }
 }
 
-/// Whether work was launched in the window or before it.
+/// Whether work was launched in the window or before it, and in which of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// In the window: what figures for each step are about.
     Window,
+    /// In the window, in a step that has no partner, where one trace has more steps: no cause is
+    /// about it.
+    Alone,
     /// Before the window: told apart.
     Before,
 }
 
 impl Part {
-    /// As tables write it: `window` or `before_window`.
+    /// All.
+    pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
+
+    /// Whether it is in the window.
+    pub fn is_of_window(self) -> bool {
+        match self {
+            Part::Window | Part::Alone => true,
+            Part::Before => false,
+        }
+    }
+
+    /// As tables write it: `window`, `unpaired_step` or `before_window`.
     pub fn label(self) -> &'static str {
         match self {
             Part::Window => "window",
+            Part::Alone => "unpaired_step",
             Part::Before => "before_window",
         }
     }
@@ -125,19 +140,19 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
     /// many of those that ended a gap start before their launch does.
     pub(super) fn run(mut self, events: &[Occupied]) -> u64 {
         let mut reached = self.window.start;
-        let mut last: Option<CallId> = None;
+        let mut last: Option<&Occupied> = None;
         let end_of_window = self.window.end;
         for event in events.iter().take_while(|event| event.start < end_of_window) {
             let (start, end) = self.window.clip(event.start, event.end);
             if start > reached {
-                self.gap(reached, start, event, last);
+                self.gap(reached, start, event, last.map(|last| last.call));
                 reached = start;
             }
             if end > reached {
                 self.ledger.busy(event.call, event.part, end - reached);
-                (reached, last) = (end, Some(event.call));
+                (reached, last) = (end, Some(event));
             }
-            last = last.or(Some(event.call));
+            last = last.or(Some(event));
         }
         if self.window.end > reached {
             self.tail(reached, last);
@@ -188,18 +203,21 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
     }
 
     /// What stands after the last event: of the thread that launched it, call by call.
-    fn tail(&mut self, from: Nanos, last: Option<CallId>) {
+    fn tail(&mut self, from: Nanos, last: Option<&Occupied>) {
         self.gaps += 1;
         let until = self.window.end;
         let piece = Idle {
             kind: IdleKind::Tail,
-            part: Part::Window,
+            part: last
+                .map(|last| last.part)
+                .filter(|part| part.is_of_window())
+                .unwrap_or(Part::Window),
             owner: None,
             gap: self.gaps,
             time: until - from,
-            before: last,
+            before: last.map(|last| last.call),
         };
-        let launch = last.and_then(|event| self.tree.running_launch(event));
+        let launch = last.and_then(|last| self.tree.running_launch(last.call));
         let cursor = launch.and_then(|launch| self.cursors.of_call(self.tree, launch));
         let ledger = &mut *self.ledger;
         match cursor {

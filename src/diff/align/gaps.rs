@@ -10,6 +10,7 @@
 //! and the calls below have in common.
 
 use super::compare::{Compare, Tokens};
+use super::score::inside;
 use super::sequence;
 use super::vocabulary::Vocabulary;
 use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
@@ -70,8 +71,9 @@ impl<'b> Gap<'_, 'b> {
             opened -= self.bags.common(launches, wanted).min(opened);
         }
         // To open the call must give half of what it holds, or half of what the other side looks for:
-        // less is found in unrelated calls by chance.
-        if opened == 0 || (2 * opened < inner.size && 2 * opened < wanted.size) {
+        // less is found in unrelated calls by chance, unless one of them has the name of a partner.
+        let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
+        if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
         }
         if self.is_wrapped(side, call, partners, opened) {
@@ -104,6 +106,23 @@ impl<'b> Gap<'_, 'b> {
         };
         let is_alone = || others.iter().all(|&other| theirs.kind(other) != mine.kind(call));
         mine.each_child(call).any(is_there) && is_alone()
+    }
+
+    /// Whether most of what a call holds is in one of the name of a call of the other run, with GPU
+    /// work on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
+    fn holds_one_by_name(&self, side: Side, call: u32, partners: &[u32]) -> bool {
+        let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
+        partners.iter().any(|&other| {
+            theirs.kind(other) == CallKind::Op
+                && theirs.is_gpu_path(other)
+                && inside(mine, call, theirs.keys[other as usize]).is_some_and(|inner| {
+                    let (a, b) = match side {
+                        Side::Baseline => (inner, other),
+                        Side::Candidate => (other, inner),
+                    };
+                    mine.is_gpu_path(inner) && !self.is_out_of_proportion(a, b)
+                })
+        })
     }
 
     /// Whether a call of the other run holds more of this one than is gained by opening it: then

@@ -26,14 +26,16 @@ use super::Relation;
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
-use crate::program::Program;
+use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use links::Links;
 use moves::Likeness;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
@@ -66,7 +68,16 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
+    let steps = OnceLock::new();
+    let both = Both {
+        programs,
+        trees,
+        outlines,
+        words: &words,
+        links: &links,
+        lone_threads,
+        steps: &steps,
+    };
     Aligner::new(both).align_threads(&threads.pairs);
     links.into_pairing()
 }
@@ -81,6 +92,9 @@ struct Both<'a> {
     links: &'a Links,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
+    /// Where one side has more steps, the partner of each step of the baseline: known once the thread
+    /// that holds them is aligned, for all others to follow.
+    steps: &'a OnceLock<BTreeMap<StepId, StepId>>,
 }
 
 struct Aligner<'a> {
@@ -244,14 +258,7 @@ impl<'a> Aligner<'a> {
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         // Only GPU events of the same launch stand beside each other and are paired by order.
         let together = !self.stand_below_no_launch(lists);
-        let mut siblings = score::Siblings::new(
-            self.both.programs,
-            self.outlines,
-            &mut self.bags,
-            lists,
-            together,
-            self.both.lone_threads,
-        );
+        let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.both.links.add_cut_blocks(aligned.cut_blocks);
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));

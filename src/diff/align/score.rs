@@ -1,5 +1,6 @@
 //! How much it is worth to pair two siblings: what they have in common, counted in tokens.
 
+use super::Both;
 use super::compare::{Compare, Tokens};
 use super::plain::shared_tokens;
 use super::runs;
@@ -8,11 +9,12 @@ use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WR
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::program::Program;
+use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Two lists of siblings to be aligned.
@@ -37,6 +39,8 @@ pub(super) struct Siblings<'a, 'b> {
     launched_together: bool,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
+    /// The partner of each step of the baseline, where one side has more steps and they are known.
+    steps: Option<&'b BTreeMap<StepId, StepId>>,
 }
 
 /// What can be told of the worth of an element without another one.
@@ -51,13 +55,15 @@ struct Bound {
 
 impl<'a, 'b> Siblings<'a, 'b> {
     pub(super) fn new(
-        programs: PerSide<&'a Program>,
-        outlines: PerSide<&'a Outline<'a>>,
+        both: &Both<'a>,
         bags: &'b mut Bags<'a>,
         lists: PerSide<&'b [u32]>,
         launched_together: bool,
-        lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
-    ) -> Self {
+    ) -> Self
+    where
+        'a: 'b,
+    {
+        let Both { programs, outlines, lone_threads, .. } = *both;
         let elements = runs::elements(outlines, bags, lists);
         Siblings {
             programs,
@@ -72,6 +78,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             bounds: PerSide::default(),
             launched_together,
             lone_threads,
+            steps: both.steps.get(),
         }
     }
 
@@ -254,6 +261,15 @@ impl Compare for Siblings<'_, '_> {
         at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
     }
 
+    fn are_in_one_step(&self, i: usize, j: usize) -> bool {
+        let (a, b) = self.calls(i, j);
+        let step = |side: Side, call: u32| self.programs[side].steps().step(CallId(call));
+        self.steps.is_some_and(|partners| {
+            let partner = step(Side::Baseline, a).and_then(|step| partners.get(&step));
+            partner.is_some_and(|&partner| step(Side::Candidate, b) == Some(partner))
+        })
+    }
+
     fn is_a_thread(&self, side: Side, first: usize, length: usize) -> bool {
         let (threads, outline) = (self.lone_threads[side.other()], self.outlines[side]);
         !threads.is_empty() && {
@@ -365,7 +381,7 @@ impl Compare for Siblings<'_, '_> {
 }
 
 /// The call of a key that a wrapper holds: down the calls that hold most of what is below.
-fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u32> {
+pub(super) fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u32> {
     let heaviest = |call: &u32| {
         let most = outline.weight(*call) - outline.own_weight(*call);
         outline.each_child(*call).find(|&child| 2 * outline.weight(child) > most)

@@ -4,7 +4,7 @@ use super::page_rows::PageRows;
 use super::page_tree::PageTree;
 use super::texts::Texts;
 use super::timeline::{self, Timeline};
-use crate::analysis::{Analysis, Part};
+use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
@@ -83,7 +83,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
     let mut times: BTreeMap<MergedId, [i64; 2]> = BTreeMap::new();
     let mut total = [0, 0];
-    for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+    for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
         let Some(id) = row.owner.or(row.lowest_common) else { continue };
         let time = times.entry(id).or_default();
         for side in Side::BOTH {

@@ -1,7 +1,7 @@
 //! [`Analysis`] → where the time differs most: rows of one name at one lowest common node together,
 //! with what the calls below became.
 
-use crate::analysis::{Analysis, Row, RowKind};
+use crate::analysis::{Analysis, OTHER_STEPS, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
@@ -10,7 +10,8 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// All rows of one name at one lowest common node.
+/// All rows of one name at one lowest common node; all that are in steps without a partner, where one
+/// trace has more steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {
     /// Name of the rows.
@@ -54,7 +55,10 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut group_of: BTreeMap<MergedId, usize> = BTreeMap::new();
     for row in analysis.rows() {
-        let key = (analysis.row_name(row), below(analysis, row));
+        let key = match analysis.is_of_other_steps(row) {
+            true => (OTHER_STEPS.to_owned(), String::new()),
+            false => (analysis.row_name(row), below(analysis, row)),
+        };
         let group = *numbers.entry(key).or_insert_with_key(|key| {
             groups.push(empty(key.clone()));
             groups.len() - 1
