@@ -16,6 +16,7 @@
 | `gelu` | the GELU is written out, as five ops |
 | `dropout` | a dropout behind each attention |
 | `relu` | ReLU for GELU |
+| `five_steps` | five steps are recorded, not two |
 """
 
 import sys
@@ -25,11 +26,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from record_compiled import STEPS
 from record_cuda import WARM_UP, profiled, record_each
 
 VARIANTS = [
     "base", "again", "item", "layer_gone", "batch", "fused_adam", "foreach_off", "clip", "loader", "gelu",
-    "dropout", "relu",
+    "dropout", "relu", "five_steps",
 ]
 
 WIDTH, HEADS, WORDS, LENGTH = 512, 8, 8000, 256
@@ -124,7 +126,8 @@ def record(folder, variant):
 
     for number in range(WARM_UP):
         step(number)
-    profiled(step, folder / f"train_{variant}.pt.trace.json")
+    steps = 5 if variant == "five_steps" else STEPS
+    profiled(step, folder / f"train_{variant}.pt.trace.json", steps)
 
 
 def main(folder, *only):

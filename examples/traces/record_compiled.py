@@ -121,15 +121,15 @@ def record(name, how, path):
     profiled(step, path)
 
 
-def profiled(step, path, activities=(ProfilerActivity.CPU,)):
+def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
     """Runs `step(number)` once unrecorded, then a few times into the trace at `path`, which is packed."""
     with profile(
         activities=activities,
-        schedule=schedule(wait=0, warmup=1, active=STEPS, repeat=1),
+        schedule=schedule(wait=0, warmup=1, active=steps, repeat=1),
         on_trace_ready=lambda done: done.export_chrome_trace(str(path)),
         **RECORDED,
     ) as profiler:
-        for number in range(STEPS + 1):
+        for number in range(steps + 1):
             step(number)
             profiler.step()
     tidied(path)

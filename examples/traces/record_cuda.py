@@ -5,7 +5,7 @@
 
 | program | variants |
 |---|---|
-| `resnet`: training, float32 | `eager`, `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same, run again |
+| `resnet`: training, float32 | `eager`, `amp` (autocast to bfloat16), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same, run again |
 | `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient`, `cudnn`: the backend of scaled dot product attention; `compiled` |
 | `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs, each with the trace of its capture as `decode_….capture.pt.trace.json.gz` |
 
@@ -29,7 +29,7 @@ DECODE_BATCHES = (4, 8)
 
 VARIANTS = {
     "resnet": [
-        "eager", "eager_again", "eager_third", "channels_last", "compiled", "reduce_overhead",
+        "eager", "eager_again", "eager_third", "amp", "channels_last", "compiled", "reduce_overhead",
         "tf32_off", "tf32_off_again", "benchmark",
     ],
     "tfm": ["math", "flash", "efficient", "cudnn", "compiled"],
@@ -153,14 +153,14 @@ class Tfm(nn.Module):
         return self.head(self.norm(x))
 
 
-def profiled(step, path):
+def profiled(step, path, steps=record_compiled.STEPS):
     """Runs `step(number)` once unrecorded, then a few times into the trace at `path`."""
 
     def whole_step(number):
         step(number)
         torch.cuda.synchronize()
 
-    record_compiled.profiled(whole_step, path, ACTIVITIES)
+    record_compiled.profiled(whole_step, path, ACTIVITIES, steps)
 
 
 def captured(capture, path):
@@ -199,6 +199,8 @@ def record_resnet(variant, path):
     if variant == "channels_last":
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
+    if variant == "amp":
+        model.forward = torch.autocast("cuda", torch.bfloat16)(model.forward)
     if variant == "compiled":
         model = torch.compile(model)
     if variant == "reduce_overhead":

@@ -4,7 +4,8 @@
 use crate::support::compared::compare_files;
 use crate::support::find::calls;
 use crate::support::traces::real;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedNode, TraceDiff};
 use tracetree::tree::{CallId, CallKind, CallTree};
@@ -15,6 +16,48 @@ fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
     if let (Some(baseline), Some(candidate)) = (file(baseline), file(candidate)) {
         compare_files(PerSide::new(baseline, candidate), look);
     }
+}
+
+/// A pair that was recorded on an H100 for this repository.
+fn h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces/h100");
+    let file = |name: &str| folder.join(format!("{name}.pt.trace.json.gz"));
+    compare_files(PerSide::new(file(baseline), file(candidate)), look);
+}
+
+#[test]
+fn mixed_precision_leaves_every_op_of_the_forward_pass_with_its_partner() {
+    h100("resnet_eager", "resnet_amp", |analysis| {
+        let (diff, tree) = (analysis.diff(), analysis.tree(Side::Baseline));
+        for name in ["aten::conv2d", "aten::convolution", "aten::cudnn_convolution", "aten::linear"]
+        {
+            for call in calls(tree, name) {
+                let partner = diff.partner(Side::Baseline, call);
+                let partner = partner.map(|partner| diff.tree(Side::Candidate).name(partner));
+                assert_eq!(partner, Some(name));
+            }
+        }
+    });
+}
+
+#[test]
+fn all_calls_of_a_step_have_their_partners_in_one_step() {
+    h100("train_base", "train_five_steps", |analysis| {
+        let diff = analysis.diff();
+        let step = |side: Side, call| analysis.diff().program(side).steps().step(call);
+        let mut partners: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for call in diff.tree(Side::Baseline).calls() {
+            if let (Some(mine), Some(partner)) =
+                (step(Side::Baseline, call), diff.partner(Side::Baseline, call))
+            {
+                partners.entry(mine).or_default().insert(step(Side::Candidate, partner));
+            }
+        }
+        assert_eq!(partners.len(), 2);
+        assert!(partners.values().all(|steps| steps.len() == 1), "{partners:?}");
+        assert_eq!(analysis.wall().paired_steps(), Some(2));
+        assert_eq!(analysis.judged().changes().count(), 0);
+    });
 }
 
 #[test]

@@ -16,10 +16,12 @@ use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
 
 /// Pairs in `examples/traces`: name of the snapshot, baseline, candidate.
-const EXAMPLES: [(&str, &str, &str); 12] = [
+const EXAMPLES: [(&str, &str, &str); 14] = [
     ("lowering", "resnet.rocm", "resnet.cuda"),
     ("on_the_host", "cnn_eager.pt.trace", "cnn_compiled.pt.trace"),
     ("tf32_off", "h100/resnet_eager.pt.trace", "h100/resnet_tf32_off.pt.trace"),
+    ("amp", "h100/resnet_eager.pt.trace", "h100/resnet_amp.pt.trace"),
+    ("five_steps", "h100/train_base.pt.trace", "h100/train_five_steps.pt.trace"),
     ("channels_last", "h100/resnet_channels_last.pt.trace", "h100/resnet_eager.pt.trace"),
     ("attention", "h100/tfm_flash.pt.trace", "h100/tfm_math.pt.trace"),
     ("compiled", "h100/tfm_flash.pt.trace", "h100/tfm_compiled.pt.trace"),

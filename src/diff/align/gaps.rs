@@ -73,7 +73,9 @@ impl<'b> Gap<'_, 'b> {
         // To open the call must give half of what it holds, or half of what the other side looks for:
         // less is found in unrelated calls by chance, unless one of them has the name of a partner.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
-        if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
+        if opened == 0
+            || !(gives_half || partners.iter().any(|&other| self.holds_by_name(side, call, other)))
+        {
             return None;
         }
         if self.is_wrapped(side, call, partners, opened) {
@@ -108,26 +110,30 @@ impl<'b> Gap<'_, 'b> {
         mine.each_child(call).any(is_there) && is_alone()
     }
 
-    /// Whether most of what a call holds is in one of the name of a call of the other run, with GPU
-    /// work on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
-    fn holds_one_by_name(&self, side: Side, call: u32, partners: &[u32]) -> bool {
+    /// Whether most of what a call holds is in an op of the name of an op of the other run, with GPU work
+    /// on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
+    fn holds_by_name(&self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
-        partners.iter().any(|&other| {
-            theirs.kind(other) == CallKind::Op
-                && theirs.is_gpu_path(other)
-                && inside(mine, call, theirs.keys[other as usize]).is_some_and(|inner| {
-                    let (a, b) = match side {
-                        Side::Baseline => (inner, other),
-                        Side::Candidate => (other, inner),
-                    };
-                    mine.is_gpu_path(inner) && !self.is_out_of_proportion(a, b)
-                })
-        })
+        theirs.kind(other) == CallKind::Op
+            && theirs.is_gpu_path(other)
+            && inside(mine, call, theirs.keys[other as usize]).is_some_and(|inner| {
+                let (a, b) = match side {
+                    Side::Baseline => (inner, other),
+                    Side::Candidate => (other, inner),
+                };
+                mine.is_gpu_path(inner) && !self.is_out_of_proportion(a, b)
+            })
     }
 
-    /// Whether a call of the other run holds more of this one than is gained by opening it: then
-    /// that one is the wrapper, and this one is what it wraps.
+    /// Whether a call of the other run holds more of this one than is gained by opening it, or one of its
+    /// name: then that one is the wrapper, and this one is what it wraps.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
+        let by_name = |&other: &u32| {
+            self.holds_by_name(side.other(), other, call) && !self.holds_by_name(side, call, other)
+        };
+        if partners.iter().any(by_name) {
+            return true;
+        }
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
             self.weight_below(side.other(), other) > opened && {
