@@ -14,6 +14,7 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// The cause that busy time is.
 pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
@@ -94,7 +95,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         if matches!(reason, Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels) {
             swapped(part)
         } else if reason == Reason::MoreWork && part.key.arguments.0 != part.key.arguments.1 {
-            format!("; {} → {}", part.key.arguments.0, part.key.arguments.1)
+            format!("; {}", other_arguments(&part.key.arguments.0, &part.key.arguments.1))
         } else {
             String::new()
         };
@@ -103,6 +104,28 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
     times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+}
+
+/// What differs between shapes and types, `[[8, 64]] ["float"]`: shapes alone, types alone behind the shapes
+/// that both have, or all.
+fn other_arguments(baseline: &str, candidate: &str) -> String {
+    let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
+    let Some(((shapes, types), (new_shapes, new_types))) = parts else {
+        return format!("{baseline} → {candidate}");
+    };
+    let list = |types: &str| -> Vec<String> {
+        types.trim_end_matches("\"]").split("\", \"").map(str::to_owned).collect()
+    };
+    let (types, new_types) = (list(types), list(new_types));
+    if types == new_types {
+        return format!("{shapes} → {new_shapes}");
+    }
+    if shapes != new_shapes || types.len() != new_types.len() {
+        return format!("{baseline} → {candidate}");
+    }
+    let pairs = types.iter().zip(&new_types).filter(|(old, new)| old != new);
+    let pairs: BTreeSet<String> = pairs.map(|(old, new)| format!("{old} → {new}")).collect();
+    format!("{shapes}: {}", pairs.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// `214 ops with 611 kernels → 1 region with 96 kernels`.
@@ -265,5 +288,31 @@ impl Analysis {
             (None, None) => self.plain_node_name(place.node),
         };
         above.map_or_else(|| name.clone(), |at| format!("{name} in {}", self.plain_node_name(at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::other_arguments;
+
+    #[test]
+    fn only_what_differs_of_the_arguments_is_told() {
+        let (small, large) = ("[[8, 64], []]", "[[16, 64], []]");
+        let told = |one: (&str, &str), two: (&str, &str)| {
+            let text =
+                |(shapes, types): (&str, &str)| format!("{shapes} {types}").trim().to_owned();
+            other_arguments(&text(one), &text(two))
+        };
+        let (single, half) = (r#"["float", "Scalar"]"#, r#"["c10::Half", "Scalar"]"#);
+        assert_eq!(told((small, single), (large, single)), format!("{small} → {large}"));
+        assert_eq!(told((small, single), (small, half)), format!("{small}: float → c10::Half"));
+        let both = format!("{small} {single} → {large} {half}");
+        assert_eq!(told((small, single), (large, half)), both);
+        assert_eq!(told((small, ""), (large, "")), format!("{small} → {large}"));
+        let more = r#"["float"]"#;
+        assert_eq!(
+            told((small, single), (small, more)),
+            format!("{small} {single} → {small} {more}")
+        );
     }
 }
