@@ -74,8 +74,12 @@ impl Sample {
             .collect();
         let touched = self.elements.len() - whole.len();
         let added = edits.iter().map(|edit| phases(&edit.text)).sum();
+        let first = edits.first().map_or(0, |edit| edit.range.start);
+        let is_unkept = |element: &&&Element| element.key.is_none() && element.range.start >= first;
+        let unkept = whole.iter().filter(is_unkept).count();
         let whole = whole.into_iter().filter_map(|element| element.key.clone()).collect();
-        Damaged { bytes, whole, touched, added, edits: edits.len(), dependent: self.dependent }
+        let (edits, dependent) = (edits.len(), self.dependent);
+        Damaged { bytes, whole, touched, unkept, added, edits, dependent }
     }
 }
 
@@ -262,6 +266,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// How many elements the damage touched.
     touched: usize,
+    /// How many untouched elements behind the first change the trace keeps none of: they may be lost.
+    unkept: usize,
     /// How many elements stand in text that was put in.
     added: usize,
     /// At how many places the text was changed: each may leave a piece between two elements.
@@ -366,10 +372,10 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like one more. Where whole events are lost, others may be
-    // that the trace keeps none of.
+    // Text between two elements may look like one more, and what is lost may be elements that the trace
+    // keeps none of.
     let is_too_much = extra > changed + damaged.dependent
-        || (missing == 0 && lost as usize > changed + damaged.edits);
+        || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
         Outcome::Silent
     } else if is_too_much || (is_told && cut == 0 && missing as u64 > lost) {
