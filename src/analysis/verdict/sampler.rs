@@ -40,8 +40,11 @@ impl<'a> Sampler<'a> {
 
     /// Number of steps that are repeats.
     pub(super) fn step_count(&self, side: Side) -> usize {
-        let steps = (0..self.steps[side].len() as u32).map(StepId);
-        steps.filter(|&step| self.counts(side, step)).count()
+        let count = self.steps[side].len();
+        match self.all_steps {
+            true => count,
+            false => (0..count as u32).filter(|&at| self.counts(side, StepId(at))).count(),
+        }
     }
 
     pub(super) fn repeats(&self) -> Repeats {

@@ -228,7 +228,7 @@ impl Analysis {
         let is_alone =
             |side: Side| row.calls[side].is_some_and(|c| self.wall().is_alone(self, side, c));
         let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
-        self.wall().paired_steps().is_some() && with_work.all(is_alone)
+        self.wall().pairs.is_some() && with_work.all(is_alone)
     }
 }
 
