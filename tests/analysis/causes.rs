@@ -1,6 +1,6 @@
 //! The causes of a difference: one line for what is one thing, with its reason.
 
-use crate::support::compared::{compare_files, compare_texts, compare_with};
+use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use tracetree::analysis::{Analysis, AnalysisOptions, Cause, Reason};
@@ -10,16 +10,7 @@ use tracetree::{CallTree, PerSide};
 
 /// A trace of two steps on one thread.
 fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
-    many_steps(2, body)
-}
-
-fn many_steps(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
-    let trace = TraceBuilder::cuda().thread("main", |t| {
-        for number in 3..3 + count {
-            t.step(number, &body);
-        }
-    });
-    trace.json()
+    steps_of(2, body)
 }
 
 /// Compares two traces of two steps each; the causes must add up.
@@ -62,7 +53,7 @@ fn the_same_kernel_that_takes_longer_is_slower() {
 fn where_one_side_has_more_steps_causes_are_of_those_that_have_a_partner() {
     for (counts, slower) in [((2, 5), 30_000), ((5, 2), 30_000)] {
         let [one, two] = [(counts.0, 40.0), (counts.1, 70.0)];
-        let text = |(count, micros)| many_steps(count, product("gemm", micros));
+        let text = |(count, micros)| steps_of(count, product("gemm", micros));
         compare_texts(&PerSide::new(text(one), text(two)), |analysis| {
             let causes = analysis.causes();
             assert!(causes.is_exact(analysis.wall()), "the causes do not add up");

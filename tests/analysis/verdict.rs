@@ -1,6 +1,6 @@
 //! Verdicts: what the repeats support, and what they do not.
 
-use crate::support::compared::{compare_files, compare_texts};
+use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
@@ -309,16 +309,10 @@ fn a_larger_convolution_is_the_change_and_the_only_one() {
 
 /// A trace of this many equal steps.
 fn equal_steps(count: u32) -> String {
-    TraceBuilder::cuda()
-        .thread("main", |t| {
-            for number in 0..count {
-                t.step(number, |t| {
-                    t.op("aten::mm", |t| t.kernel("gemm", 100.0));
-                    t.op("aten::relu", |t| t.kernel("relu", 50.0));
-                });
-            }
-        })
-        .json()
+    steps_of(count, |t| {
+        t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+        t.op("aten::relu", |t| t.kernel("relu", 50.0));
+    })
 }
 
 #[test]
@@ -333,22 +327,14 @@ fn another_number_of_steps_is_no_change_of_the_work() {
     }
 }
 
-/// A trace of this many equal steps, each op below a frame and inside another op.
+/// The same below a frame, one op inside another.
 fn nested_steps(count: u32) -> String {
-    TraceBuilder::cuda()
-        .thread("main", |t| {
-            for number in 0..count {
-                t.frame("train.py(1): step", |t| {
-                    t.step(number, |t| {
-                        t.op("aten::linear", |t| {
-                            t.op("aten::addmm", |t| t.kernel("gemm", 100.0));
-                        });
-                        t.op("aten::gelu", |t| t.kernel("gelu", 50.0));
-                    });
-                });
-            }
-        })
-        .json()
+    steps_of(count, |t| {
+        t.frame("train.py(1): step", |t| {
+            t.op("aten::linear", |t| t.op("aten::addmm", |t| t.kernel("gemm", 100.0)));
+            t.op("aten::gelu", |t| t.kernel("gelu", 50.0));
+        });
+    })
 }
 
 #[test]

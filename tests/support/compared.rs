@@ -75,6 +75,16 @@ pub fn align_threads(
     compare_texts(&texts, |analysis| look(analysis.diff()));
 }
 
+/// A trace of this many steps with the same work, on one thread.
+pub fn steps_of(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for number in 3..3 + count {
+            t.step(number, &body);
+        }
+    });
+    trace.json()
+}
+
 /// An op on matrices with this many rows.
 pub fn shaped(name: &str, rows: i64) -> Op {
     Op::new(name).dims(&[&[rows, 64]])

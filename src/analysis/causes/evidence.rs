@@ -113,10 +113,8 @@ fn other_arguments(baseline: &str, candidate: &str) -> String {
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
         return format!("{baseline} → {candidate}");
     };
-    let list = |types: &str| -> Vec<String> {
-        types.trim_end_matches("\"]").split("\", \"").map(str::to_owned).collect()
-    };
-    let (types, new_types) = (list(types), list(new_types));
+    let [types, new_types] = [types, new_types]
+        .map(|types| types.trim_end_matches("\"]").split("\", \"").collect::<Vec<&str>>());
     if types == new_types {
         return format!("{shapes} → {new_shapes}");
     }

@@ -79,8 +79,6 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             ops: PerSide::default(),
             efficiency: PerSide::default(),
         });
-        let is_alone =
-            |side: Side| row.calls[side].is_some_and(|c| wall.is_alone(analysis, side, c));
         let works = |side: &Side| !row.events[*side].is_empty();
         if !analysis.is_of_other_steps(row) {
             part.rows.push(at);
@@ -89,7 +87,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             let (busy, alone) = (wall.busy()[at][side], wall.busy_alone()[at][side]);
             part.time[side] += busy - alone;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
-            if !is_before && !is_alone(side) {
+            if !is_before && !analysis.is_row_alone(row, side) {
                 part.nodes.extend(node);
                 part.add(analysis, row, side);
             }

@@ -6,7 +6,7 @@
 
 mod variation;
 
-use super::{Analysis, Cause, IdleKind, IdleRow, Part, StepPlace, StepRow, WallBasis, robust};
+use super::{Analysis, Cause, IdleKind, IdleRow, StepPlace, StepRow, WallBasis, robust};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -33,8 +33,9 @@ pub struct Run {
     idle: IdleTimes,
 }
 
-/// Idle time by its kind and the call of the first run that has it; by no call where nobody is known.
-type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
+/// Idle time by its kind, whether it is of the window (whichever steps have a partner in the first run), and the call
+/// of the first run that has it; by no call where nobody is known.
+type IdleTimes = BTreeMap<(IdleKind, bool, Option<CallId>), Nanos>;
 
 impl Run {
     /// The candidate of an analysis whose baseline is the first run.
@@ -66,7 +67,7 @@ impl Run {
 
     /// Its idle time before work of the window: kind, the call of the first run that has it, and how long.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
-        let of_window = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
+        let of_window = self.idle.iter().filter(|((_, of_window, _), _)| *of_window);
         of_window.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
@@ -95,7 +96,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
         let owners = [row.owner, row.lowest_common].into_iter().flatten();
         let call = owners.filter_map(|id| merged.node(id).call(Side::Baseline)).next();
         if time > Nanos::ZERO && row.owner.is_some() == call.is_some() {
-            *times.entry((row.kind, row.part, call)).or_default() += time;
+            *times.entry((row.kind, row.part.is_of_window(), call)).or_default() += time;
         }
     }
     times
@@ -230,8 +231,8 @@ impl Analysis {
         let key = match owner {
             // A call that this side does not have waits in none of its runs.
             Some(None) => None,
-            Some(Some(call)) => Some((row.kind, row.part, Some(call))),
-            None => Some((row.kind, row.part, None)),
+            Some(Some(call)) => Some((row.kind, row.part.is_of_window(), Some(call))),
+            None => Some((row.kind, row.part.is_of_window(), None)),
         };
         let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
         let further: Vec<Nanos> = self.runs[side].iter().map(time).collect();

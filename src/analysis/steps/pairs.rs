@@ -4,6 +4,7 @@ use crate::analysis::Analysis;
 use crate::diff::{StepVotes, mutual_pairs};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 
 /// The steps of both traces that are compared call by call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,16 @@ impl StepPairs {
     /// Whether a step has no partner.
     pub(in crate::analysis) fn is_alone(&self, side: Side, step: StepId) -> bool {
         !self.is_paired[side][step.index()]
+    }
+
+    /// Whether a call is in a step that has no partner.
+    pub(in crate::analysis) fn leaves_out(
+        &self,
+        analysis: &Analysis,
+        side: Side,
+        call: CallId,
+    ) -> bool {
+        analysis.steps(side).step(call).is_some_and(|step| self.is_alone(side, step))
     }
 
     /// Number of pairs.

@@ -135,8 +135,7 @@ impl Sampler<'_> {
                 module[side].clear();
             }
         }
-        let is_other = of_place.iter().all(|row| self.analysis.is_of_other_steps(row));
-        let work = if is_other { Work::Same } else { self.work(&of_place, &events) };
+        let work = self.work(&of_place, &events);
         Draft {
             name: self.analysis.row_name(of_place[0]),
             module,
@@ -154,7 +153,9 @@ impl Sampler<'_> {
             texts.iter().any(|pair| pair[0] != pair[1] && !pair.contains(&""))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            (true, _) | (_, true) => Work::OneSided,
+            // All of it is in steps that do not count.
+            (true, true) => Work::Same,
+            (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(has_other_arguments) => Work::Changed,
             (false, false) if self.runs_other_kernels(events) => Work::Changed,
             (false, false) => Work::Same,
@@ -167,7 +168,7 @@ impl Sampler<'_> {
         for side in Side::BOTH {
             let is_counted = |event: &&CallId| match self.repeats() {
                 Repeats::Runs if self.steps[side].is_empty() => true,
-                Repeats::Runs | Repeats::Steps => self.step(side, **event).is_some(),
+                Repeats::Runs | Repeats::Steps => self.steps[side].step(**event).is_some(),
                 Repeats::None => true,
             };
             for &event in events[side].iter().filter(is_counted) {

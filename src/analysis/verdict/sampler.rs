@@ -33,11 +33,6 @@ impl<'a> Sampler<'a> {
         self.steps[side].step(event).is_none_or(|step| self.counts(side, step))
     }
 
-    /// The step of an event, if it is a repeat.
-    pub(super) fn step(&self, side: Side, event: CallId) -> Option<StepId> {
-        self.steps[side].step(event).filter(|&step| self.counts(side, step))
-    }
-
     /// Number of steps that are repeats.
     pub(super) fn step_count(&self, side: Side) -> usize {
         let count = self.steps[side].len();
@@ -94,7 +89,7 @@ impl<'a> Sampler<'a> {
     fn in_steps(&self, side: Side, events: &[CallId]) -> Vec<f64> {
         let mut times = vec![Nanos::ZERO; self.steps[side].len()];
         for &event in events {
-            if let Some(step) = self.step(side, event) {
+            if let Some(step) = self.steps[side].step(event) {
                 times[step.index()] += self.analysis.time_of(side, event);
             }
         }

@@ -100,7 +100,7 @@ impl Wall {
             WallBasis::Events => None,
         };
         let part = |side: Side, call: CallId| match &pairs {
-            Some(pairs) if is_alone(analysis, pairs, side, call) => Part::Alone,
+            Some(pairs) if pairs.leaves_out(analysis, side, call) => Part::Alone,
             Some(_) | None => Part::Window,
         };
         let mut collector = Collector::new(analysis);
@@ -128,8 +128,7 @@ impl Wall {
             || format!("{skewed} GPU events that end a gap start before their launch does"),
         );
         let idle = collector.rows();
-        let mut of_part = |part: Part| collector.busy.remove(&part).unwrap_or_default();
-        let [mut busy, busy_alone, busy_before] = Part::ALL.map(&mut of_part);
+        let [mut busy, busy_alone, busy_before] = collector.busy;
         for (all, alone) in busy.iter_mut().zip(&busy_alone) {
             *all = PerSide::from_fn(|side| all[side] + alone[side]);
         }
@@ -164,11 +163,6 @@ impl Wall {
     /// Whether a step has no partner, where one side has more steps.
     pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
         self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
-    }
-
-    /// Whether a call is in such a step.
-    pub(super) fn is_alone(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
-        self.pairs.as_ref().is_some_and(|pairs| is_alone(analysis, pairs, side, call))
     }
 
     /// The window of each side.
@@ -225,15 +219,15 @@ impl Wall {
 impl Analysis {
     /// Whether all work of a row is in steps that have no partner, where one trace has more steps.
     pub(crate) fn is_of_other_steps(&self, row: &Row) -> bool {
-        let is_alone =
-            |side: Side| row.calls[side].is_some_and(|c| self.wall().is_alone(self, side, c));
         let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
-        self.wall().pairs.is_some() && with_work.all(is_alone)
+        self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
     }
-}
 
-fn is_alone(analysis: &Analysis, pairs: &StepPairs, side: Side, call: CallId) -> bool {
-    analysis.steps(side).step(call).is_some_and(|step| pairs.is_alone(side, step))
+    /// Whether the call of a row on this side is in such a step.
+    pub(super) fn is_row_alone(&self, row: &Row, side: Side) -> bool {
+        let pairs = self.wall().pairs.as_ref().zip(row.calls[side]);
+        pairs.is_some_and(|(pairs, call)| pairs.leaves_out(self, side, call))
+    }
 }
 
 /// The accounted events of a side by start; `within` tells the part of those that were launched in the

@@ -8,7 +8,6 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// Time in which the device was idle, of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +50,8 @@ struct Key {
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
-    /// Busy time of each row of the account, by part.
-    pub(super) busy: BTreeMap<Part, Vec<PerSide<Nanos>>>,
+    /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
+    pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     rows: Vec<IdleRow>,
     ids: FxHashMap<Key, usize>,
     /// For each row the last gap that was counted, and the longest piece.
@@ -66,7 +65,7 @@ impl<'a> Collector<'a> {
         Collector {
             analysis,
             side: Side::Baseline,
-            busy: Part::ALL.map(|part| (part, vec![PerSide::default(); rows])).into(),
+            busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
             rows: Vec::new(),
             ids: FxHashMap::default(),
             last_gap: Vec::new(),
@@ -116,9 +115,7 @@ impl<'a> Collector<'a> {
 impl Ledger for Collector<'_> {
     fn busy(&mut self, event: CallId, part: Part, time: Nanos) {
         let row = self.analysis.row_index(self.side, event).expect("accounted calls have a row");
-        if let Some(busy) = self.busy.get_mut(&part) {
-            busy[row][self.side] += time;
-        }
+        self.busy[part as usize][row][self.side] += time;
     }
 
     fn idle(&mut self, piece: Idle) {

@@ -69,7 +69,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All.
+    /// All, in the order of declaration.
     pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
 
     /// Whether it is in the window.
