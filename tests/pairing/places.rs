@@ -338,3 +338,208 @@ fn modules_that_are_equal_are_told_by_their_numbers() {
         }
     });
 }
+
+#[test]
+fn numbers_tell_modules_that_hold_nearly_the_same_and_no_others() {
+    let module = |t: &mut HostThread<'_>, number: usize, size: usize| {
+        t.module(&format!("Layer_{number}"), |t| large(t, "linear", size));
+    };
+    let partner_of_the_first = |size: usize| {
+        let before = |t: &mut HostThread<'_>| {
+            module(t, 0, 20);
+            large(t, "attention", 60);
+            module(t, 1, 20);
+        };
+        let after = |t: &mut HostThread<'_>| {
+            module(t, 1, 20);
+            module(t, 0, size);
+            large(t, "attention", 60);
+        };
+        let mut partner = None;
+        look(before, after, |diff| {
+            let first = calls(diff.tree(Side::Baseline), "nn.Module: Layer_0")[0];
+            let other = diff.partner(Side::Baseline, first);
+            partner = other.map(|call| diff.tree(Side::Candidate).name(call).to_owned());
+        });
+        partner
+    };
+    // One call of twenty is gone; half of them are.
+    assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
+    assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
+}
+
+/// An op for each letter.
+fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
+    move |t| letters.chars().for_each(|letter| op(t, &letter.to_string()))
+}
+
+#[test]
+fn equal_calls_keep_their_order_where_others_passed_them() {
+    // One x that moved to the front would explain these rows as well as y and z that moved a little.
+    look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
+        for name in ["aten::x", "x"] {
+            assert_eq!(partners(diff, name), in_order(4), "{name}");
+        }
+        let moved = relations(diff, "aten::x");
+        assert_eq!(moved.iter().filter(|&&relation| relation == Relation::Moved).count(), 2);
+    });
+}
+
+#[test]
+fn one_call_that_moved_past_its_equals_is_not_told_as_three() {
+    look(row("axbxcxde"), row("abxcxdxe"), |diff| {
+        assert_eq!(partners(diff, "aten::x"), [Some(2), Some(0), Some(1)]);
+    });
+}
+
+#[test]
+fn equal_calls_keep_their_order_though_one_of_them_was_changed_inside() {
+    let x = |t: &mut HostThread<'_>, parts: &[&str]| {
+        t.op(shaped("aten::x", 3), |t| {
+            parts.iter().for_each(|part| op(t, part));
+        });
+    };
+    let (whole, turned) = (["in", "mid", "out"], ["mid", "in", "out"]);
+    let before = |t: &mut HostThread<'_>| {
+        row("a")(t);
+        x(t, &whole);
+        x(t, &whole);
+        row("bcd")(t);
+        x(t, &whole);
+        row("e")(t);
+    };
+    let after = |t: &mut HostThread<'_>| {
+        row("a")(t);
+        x(t, &whole);
+        row("b")(t);
+        x(t, &whole);
+        row("c")(t);
+        x(t, &turned);
+        row("de")(t);
+    };
+    look(before, after, |diff| assert_eq!(partners(diff, "aten::x"), in_order(3)));
+}
+
+#[test]
+fn equal_calls_that_moved_with_what_stands_beside_them_stay_there() {
+    let (before, after) = (row("apqrsdlnuvwdlne"), row("auvwdlnpqrsdlne"));
+    look(before, after, |diff| {
+        for name in ["aten::d", "aten::l", "aten::n"] {
+            assert_eq!(partners(diff, name), [Some(1), Some(0)], "{name}");
+        }
+    });
+}
+
+#[test]
+fn equal_blocks_keep_their_order_though_one_of_them_was_changed() {
+    let block = |t: &mut HostThread<'_>, inner: &str| {
+        t.op(shaped("aten::up", 3), |t| op(t, inner));
+        for name in ["relu", "down", "drop", "add", "norm"] {
+            op(t, name);
+        }
+    };
+    let before = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, "gemm");
+        row("qkvsop")(t);
+        block(t, "gemm");
+        op(t, "end");
+    };
+    let after = |t: &mut HostThread<'_>| {
+        op(t, "begin");
+        block(t, "gemm_v2");
+        block(t, "gemm");
+        row("qkvsop")(t);
+        op(t, "end");
+    };
+    look(before, after, |diff| {
+        for name in ["aten::up", "aten::down", "aten::norm"] {
+            assert_eq!(partners(diff, name), in_order(2), "{name}");
+        }
+    });
+}
+
+#[test]
+fn where_many_changed_places_equal_calls_keep_their_order() {
+    let before = row("xyxyxyxyxyxyxyxyxyxyxyxyxyxyab");
+    let after = row("xxyyxyxxyxyyxyxyxxyyxyyxxyxyab");
+    look(before, after, |diff| {
+        assert_eq!(partners(diff, "aten::x"), in_order(14));
+        assert_eq!(partners(diff, "aten::y"), in_order(14));
+    });
+}
+
+#[test]
+fn what_stands_between_equal_calls_is_paired_once_they_are_in_order() {
+    let rows = |before: &'static str, behind: &'static str| {
+        move |t: &mut HostThread<'_>| {
+            row(before)(t);
+            t.call("cudaEventRecord");
+            row(behind)(t);
+        }
+    };
+    look(rows("axxx", "bx"), rows("xaxx", "xb"), |diff| {
+        assert_eq!(partners(diff, "aten::x"), in_order(4));
+        assert_eq!(partners(diff, "cudaEventRecord"), [Some(0)]);
+    });
+}
+
+#[test]
+fn a_frame_is_the_same_though_its_only_call_moved_out_of_it() {
+    let (wrapped, call) = ("graph_module.py(8): call_wrapped", "graph_module.py(3): __call__");
+    let module = |t: &mut HostThread<'_>| {
+        t.module("Graph_0", |t| large(t, "linear", 8));
+    };
+    let before = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| t.frame(call, module));
+    };
+    let after = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| {
+            t.frame(call, |_| {});
+            module(t);
+        });
+    };
+    look(before, after, |diff| {
+        assert_eq!(relations(diff, call), [Relation::Same]);
+        assert_eq!(relations(diff, "nn.Module: Graph_0"), [Relation::Moved]);
+    });
+    let deeper = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| t.frame("caching.py(1): run", |t| t.frame(call, module)));
+    };
+    let out = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| {
+            t.frame("caching.py(1): run", |t| t.frame(call, |_| {}));
+            module(t);
+        });
+    };
+    look(deeper, out, |diff| assert_eq!(relations(diff, call), [Relation::Same]));
+}
+
+#[test]
+fn frames_around_what_another_thread_runs_now_are_the_same() {
+    let first = |t: &mut HostThread<'_>| row("abc")(t);
+    let second = |t: &mut HostThread<'_>| {
+        t.frame("model.py(3): forward", |t| row("def")(t));
+        t.frame("model.py(9): loss", |t| row("ghi")(t));
+    };
+    let frames = |t: &mut HostThread<'_>, body: &dyn Fn(&mut HostThread<'_>)| {
+        t.frame("loop.py(5): run", |t| t.frame("loop.py(9): step", body));
+    };
+    let texts = PerSide::new(
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                frames(t, &|t| {
+                    first(t);
+                    second(t);
+                });
+            })
+            .json(),
+        TraceBuilder::cuda().thread("main", |t| frames(t, &first)).thread("worker", second).json(),
+    );
+    compare_texts(&texts, |analysis| {
+        let diff = analysis.diff();
+        for name in ["loop.py(5): run", "loop.py(9): step", "aten::a", "aten::i"] {
+            assert_eq!(partners(diff, name), [Some(0)], "{name}");
+        }
+    });
+}

@@ -38,6 +38,11 @@ impl Links {
             self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
             "a call has one partner"
         );
+        self.link_again(a, b, relation);
+    }
+
+    /// Makes two calls partners that have others, which are given other ones as well.
+    pub(super) fn link_again(&self, a: u32, b: u32, relation: Relation) {
         let relation = OF_PARTNERS.iter().position(|&known| known == relation);
         let relation = relation.expect("a relation of partners") as u8;
         for (side, mine, theirs) in [(Side::Baseline, a, b), (Side::Candidate, b, a)] {
@@ -58,8 +63,16 @@ impl Links {
 
     /// Whether a call that has a partner has it because it moved.
     pub(super) fn is_moved(&self, side: Side, call: u32) -> bool {
-        let relation = self.relations[side][call as usize].load(Relaxed);
-        OF_PARTNERS[usize::from(relation)] == Relation::Moved
+        self.relation(side, call) == Relation::Moved
+    }
+
+    /// Whether a call has a partner of its key.
+    pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
+        !self.is_free(side, call) && self.relation(side, call).is_common()
+    }
+
+    fn relation(&self, side: Side, call: u32) -> Relation {
+        OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }
 
     /// Counts blocks that were too large to be searched whole.

@@ -10,7 +10,9 @@
 mod compare;
 mod exchanged;
 mod gaps;
+mod in_order;
 mod lcs;
+mod left_behind;
 mod links;
 mod moves;
 mod plain;
@@ -210,6 +212,7 @@ impl<'a> Aligner<'a> {
     /// Aligns two lists of siblings, and in the gaps what lies below wrappers.
     fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
         let mut gaps = Vec::new();
+        let (first, mut done) = (self.pending.len(), Vec::new());
         self.siblings = lists.baseline.len().max(lists.candidate.len());
         self.row.clear();
         let baseline = self.outlines.baseline;
@@ -226,6 +229,7 @@ impl<'a> Aligner<'a> {
                     None => gaps.push(gap),
                 }
             }
+            done.push(lists);
         }
         let left_over = joined(&gaps);
         self.pair_moved(&left_over, Likeness::EqualNear);
@@ -233,6 +237,7 @@ impl<'a> Aligner<'a> {
         self.pair_moved(&left_over, Likeness::SimilarNear);
         self.pair_moved(&left_over, Likeness::Far);
         self.pair_moved_out_of_wrappers(self.free_of(&left_over));
+        self.keep_equal_in_order(&done, first);
         self.bags.tidy();
     }
 

@@ -265,6 +265,8 @@ impl Aligner<'_> {
             self.rescue_split_threads(side);
         }
         self.pair_moved_elsewhere();
+        self.pair_around_partners();
+        self.pair_left_behind();
     }
 
     /// Where one side has more steps, aligns the thread that holds them before all others, and finds

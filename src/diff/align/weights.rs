@@ -86,6 +86,9 @@ pub(super) const NEAREST: usize = 8;
 /// How often what moved is looked for among the nearest that are still free: each time half of a
 /// crowd in one place finds a partner, and larger crowds are no evidence.
 pub(super) const ROUNDS: usize = 16;
+/// How many times nearer equal calls must stand to their partners in order before more of them may have moved:
+/// one that moved past all others would bring them three times nearer.
+pub(super) const MUCH_NEARER: usize = 4;
 /// How many calls below those that are left over are looked at.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// How far apart two neighbours that changed places are, in calls of the preorder: about an op.

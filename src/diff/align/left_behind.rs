@@ -1,0 +1,144 @@
+//! Calls that stay alone because what they held is gone to another place, on one side.
+//!
+//! ```text
+//! trace1  p          trace2  p
+//!         ├── f              ├── f         x moved out of f, or runs on another thread now: nothing in
+//!         │   └── x          └── x         one f is like the other, and yet both are one f
+//!
+//! trace1  t          trace2  t  u
+//!         └── f              │  └── f      half of a thread runs on another one: what f called was found
+//!             ├── x          │      └── x  there, and f is the call around it
+//!             └── y          └── y
+//! ```
+
+use super::Aligner;
+use crate::diff::Relation;
+use crate::diff::keys::Key;
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Aligner<'_> {
+    /// Pairs ops and frames of one key that are alone and stand right above partners, the innermost first.
+    pub(super) fn pair_around_partners(&mut self) {
+        let baseline = self.outlines.baseline;
+        for a in (0..baseline.len() as u32).rev() {
+            let may_be = self.is_free(Side::Baseline, a) && baseline.is_op_or_frame(a);
+            if !may_be || baseline.is_hidden(a) {
+                continue;
+            }
+            let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
+            for child in baseline.each_child(a) {
+                let partner = self.both.links.partner(Side::Baseline, child);
+                let above = partner.and_then(|partner| self.parent(Side::Candidate, partner));
+                if let Some(b) = above.filter(|&b| self.is_free(Side::Candidate, b)) {
+                    *votes.entry(b).or_default() += 1;
+                }
+            }
+            votes.retain(|&b, _| {
+                baseline.keys[a as usize] == self.outlines.candidate.keys[b as usize]
+            });
+            if let Some((&b, _)) = votes.iter().max_by_key(|&(&b, &votes)| (votes, Reverse(b))) {
+                let above = [self.parent(Side::Baseline, a), self.parent(Side::Candidate, b)];
+                let stay = match above {
+                    [Some(a), Some(b)] => self.both.links.partner(Side::Baseline, a) == Some(b),
+                    [_, _] => false,
+                };
+                self.link(a, b, if stay { Relation::Same } else { Relation::Moved });
+                self.tell_what_moved(a, b);
+            }
+        }
+    }
+
+    /// Pairs ops and frames of one key that alone are left between two pairs, below one pair, if all that they
+    /// called has a partner or was left behind as well.
+    pub(super) fn pair_left_behind(&mut self) {
+        let left = PerSide::from_fn(|side| self.left_behind(side));
+        // The outermost first: what was left behind may hold more of it.
+        let parents: BTreeSet<u32> =
+            left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
+        for a in parents {
+            let Some(b) = self.both.links.partner(Side::Baseline, a) else { continue };
+            let lists = self.children(a, b);
+            for gap in self.gaps_of(lists.as_ref().map(Vec::as_slice)) {
+                for (a, b) in self.alone_of_their_key(&gap) {
+                    if left.baseline.contains(&a) && left.candidate.contains(&b) {
+                        self.link(a, b, Relation::Same);
+                        self.tell_what_moved(a, b);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ops and frames that are alone, though all that they call has a partner or is one of them.
+    fn left_behind(&self, side: Side) -> FxHashSet<u32> {
+        let outline = self.outlines[side];
+        let mut left = FxHashSet::default();
+        // Children stand behind their parents.
+        for call in (0..outline.len() as u32).rev() {
+            let mut children = outline.each_child(call);
+            let is_left = self.is_free(side, call)
+                && !outline.is_hidden(call)
+                && outline.is_op_or_frame(call)
+                && children.all(|child| {
+                    outline.is_query(child) || !self.is_free(side, child) || left.contains(&child)
+                });
+            if is_left {
+                left.insert(call);
+            }
+        }
+        left
+    }
+
+    fn parent(&self, side: Side, call: u32) -> Option<u32> {
+        let mut above = self.trees[side].ancestors(CallId(call)).map(|above| above.0);
+        above.find(|&above| !self.outlines[side].is_hidden(above))
+    }
+
+    /// The calls of a gap of which both sides have one of a key.
+    fn alone_of_their_key(&self, gap: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
+        let of_keys = PerSide::from_fn(|side| {
+            let mut of_keys: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
+            for &call in &gap[side] {
+                of_keys.entry(self.outlines[side].keys[call as usize]).or_default().push(call);
+            }
+            of_keys
+        });
+        let key = |call: u32| self.outlines.baseline.keys[call as usize];
+        let alone = gap.baseline.iter().filter_map(|&a| {
+            match (&of_keys.baseline[&key(a)][..], of_keys.candidate.get(&key(a))?.as_slice()) {
+                (&[a], &[b]) => Some((a, b)),
+                (_, _) => None,
+            }
+        });
+        alone.collect()
+    }
+
+    /// What one of two new partners holds, and the other one does not, moved.
+    fn tell_what_moved(&self, a: u32, b: u32) {
+        let links = self.both.links;
+        let partners = PerSide::new(a, b);
+        let mut moved = Vec::new();
+        for side in Side::BOTH {
+            let mut below = self.outlines[side].children(partners[side]);
+            while let Some(call) = below.pop() {
+                if !links.is_common(side, call) {
+                    below.extend(self.outlines[side].each_child(call));
+                } else if let Some(partner) = links.partner(side, call) {
+                    let other = side.other();
+                    let mut above = self.trees[other].ancestors(CallId(partner));
+                    let common = above.find(|above| links.is_common(other, above.0));
+                    if common.map(|above| above.0) != Some(partners[other]) {
+                        moved.push(PerSide::seen_from(side, call, partner));
+                    }
+                }
+            }
+        }
+        for pair in moved {
+            links.link_again(pair.baseline, pair.candidate, Relation::Moved);
+        }
+    }
+}
