@@ -1,11 +1,11 @@
 //! How the time to align grows on shapes that are hard for it: all doubles when the input doubles.
 //!
 //! ```text
-//! cargo run --release --example align_shapes -- [TIMES]
+//! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
 //! The traces are made in memory, three sizes of each shape, `TIMES` (1) times as large as the
-//! smallest one that tells: flat siblings that are all renamed, flat siblings in another order, flat siblings
+//! smallest one that tells, or those whose name contains `SHAPE`: flat siblings that are all renamed, flat siblings in another order, flat siblings
 //! of a few names with other shapes each, many threads in another order, many threads against one that runs it all, and many steps of many layers.
 //! Times are those of the processor.
 
@@ -34,11 +34,12 @@ const SHAPES: [Shape; 6] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let times: usize = std::env::args().nth(1).map_or(Ok(1), |text| text.parse())?;
+    let only = std::env::args().nth(2).unwrap_or_default();
     println!(
         "| shape | size | align ms | twice | align ms | four times | align ms | events of each |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for (name, smallest, shape) in SHAPES {
+    for (name, smallest, shape) in SHAPES.into_iter().filter(|shape| shape.0.contains(&only)) {
         let mut row = format!("| {name} |");
         let mut most = 0;
         for size in [1, 2, 4].map(|factor| factor * times * smallest) {

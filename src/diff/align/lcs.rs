@@ -1,15 +1,20 @@
-//! Two lists of tokens → a longest list that both hold in order, exactly, 64 cells at a time.
+//! Two lists of tokens → a longest list that both hold in order, exactly.
 //!
+//! Lists that are not too long are solved 64 cells at a time.
 //! Row `i` of the table of lengths `L(i, j)` rises by 0 or 1 from column to column, so a bit for each column
 //! holds it: 0 where it rises. With `M` the columns that hold the token of the next row, that row is
 //! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are
 //! kept, and the way back through them finds the pairs.
+//!
+//! In longer lists of tokens that are rare, each match takes one step (Hunt and Szymanski, *A fast algorithm for
+//! computing longest common subsequences*, 1977): the end of the shortest list of each length is known, and a match
+//! is the end of a list that is one longer than the longest one before it.
 
-use super::weights::LCS_WORDS;
+use super::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
 
 /// The pairs of positions of a longest common list, rising on both sides; `None` where the table would take
-/// more than [`LCS_WORDS`].
+/// more than [`LCS_WORDS`] and the tokens are not rare.
 pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
@@ -17,11 +22,54 @@ pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>
     let (inner_a, inner_b) = (&a[front..a.len() - back], &b[front..b.len() - back]);
     let inner = match inner_a.is_empty() || inner_b.is_empty() {
         true => Vec::new(),
-        false => table(inner_a, inner_b)?.pairs(),
+        false => match table(inner_a, inner_b) {
+            Some(table) => table.pairs(),
+            None => of_rare_tokens(inner_a, inner_b)?,
+        },
     };
     let mut pairs: Vec<(usize, usize)> = (0..front).map(|at| (at, at)).collect();
     pairs.extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
     pairs.extend((0..back).rev().map(|at| (a.len() - 1 - at, b.len() - 1 - at)));
+    Some(pairs)
+}
+
+/// Two positions that match, and the match before it in the longest list that ends here.
+struct Match {
+    pair: (usize, usize),
+    before: Option<usize>,
+}
+
+/// The pairs of a longest common list, found match by match; `None` where there are more than
+/// [`LCS_MATCHES`] for each element.
+fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
+    let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (at, &token) in b.iter().enumerate().rev() {
+        positions.entry(token).or_default().push(at);
+    }
+    let standing = |token: &u64| positions.get(token).map_or(&[][..], Vec::as_slice);
+    let matches: usize = a.iter().map(|token| standing(token).len()).sum();
+    if matches > LCS_MATCHES * (a.len() + b.len()) {
+        return None;
+    }
+    let mut found: Vec<Match> = Vec::with_capacity(matches);
+    // For each length, the match at which a list of that length ends first.
+    let mut ends: Vec<usize> = Vec::new();
+    for (i, token) in a.iter().enumerate() {
+        // From the last position on, so that no two matches of one element stand in one list.
+        for &j in standing(token) {
+            let length = ends.partition_point(|&end| found[end].pair.1 < j);
+            let before = length.checked_sub(1).map(|shorter| ends[shorter]);
+            match ends.get_mut(length) {
+                Some(end) => *end = found.len(),
+                None => ends.push(found.len()),
+            }
+            found.push(Match { pair: (i, j), before });
+        }
+    }
+    let last = ends.last().map(|&last| &found[last]);
+    let list = std::iter::successors(last, |one| one.before.map(|before| &found[before]));
+    let mut pairs: Vec<(usize, usize)> = list.map(|one| one.pair).collect();
+    pairs.reverse();
     Some(pairs)
 }
 
@@ -145,6 +193,11 @@ mod tests {
         above[b.len()]
     }
 
+    fn are_common(pairs: &[(usize, usize)], a: &[u64], b: &[u64]) -> bool {
+        pairs.iter().all(|&(i, j)| a[i] == b[j])
+            && pairs.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1)
+    }
+
     proptest! {
         #[test]
         fn the_list_is_common_and_as_long_as_the_plain_table_says(
@@ -152,8 +205,17 @@ mod tests {
             b in prop::collection::vec(0..6u64, 0..200),
         ) {
             let pairs = longest_common(&a, &b).expect("short lists");
-            prop_assert!(pairs.iter().all(|&(i, j)| a[i] == b[j]));
-            prop_assert!(pairs.windows(2).all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1));
+            prop_assert!(are_common(&pairs, &a, &b));
+            prop_assert_eq!(pairs.len(), length(&a, &b));
+        }
+
+        #[test]
+        fn match_by_match_the_list_is_as_long(
+            a in prop::collection::vec(0..200u64, 0..200),
+            b in prop::collection::vec(0..200u64, 0..200),
+        ) {
+            let pairs = of_rare_tokens(&a, &b).expect("few matches");
+            prop_assert!(are_common(&pairs, &a, &b));
             prop_assert_eq!(pairs.len(), length(&a, &b));
         }
     }
@@ -166,8 +228,15 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_too_large_is_not_made() {
-        let (a, b) = (vec![1; 1 << 14], vec![2; 1 << 14]);
-        assert_eq!(longest_common(&a, &b), None);
+    fn long_lists_are_solved_if_their_tokens_are_rare() {
+        let size = 1 << 14;
+        let long: Vec<u64> = (0..size).collect();
+        let turned: Vec<u64> = (size / 2..size).chain(0..size / 2).collect();
+        assert!(table(&long, &turned).is_none(), "too long for the table");
+        let pairs = longest_common(&long, &turned).expect("each token stands once");
+        assert_eq!(pairs.len() as u64, size / 2);
+        let often: Vec<u64> = (0..size).map(|at| at % 7).collect();
+        let other: Vec<u64> = (0..size).map(|at| at % 5).collect();
+        assert_eq!(longest_common(&often, &other), None);
     }
 }

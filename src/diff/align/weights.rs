@@ -60,6 +60,8 @@ pub(super) const EXACT_CELLS: usize = 1 << 16;
 /// Words of 64 cells up to which the plain path of longer lists is found exactly: two lists of 8,000, in 8 MB and
 /// a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
+/// Matches for each element of longer lists up to which the plain path is found exactly all the same.
+pub(super) const LCS_MATCHES: usize = 8;
 /// A block of unequal tokens with more cells than this is searched along its diagonal only.
 pub(super) const BLOCK_CELLS: usize = 1 << 20;
 /// Half the width of a corridor that has more cells than [`WIDE_CELLS`].
