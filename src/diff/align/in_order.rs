@@ -44,7 +44,7 @@ impl Aligner<'_> {
         row.keep_in_order(&groups, |a, b| {
             self.bags.shared(PerSide::new(a, b)) + u32::from(self.is_equal(a, b))
         });
-        let turned: FxHashMap<u32, (u32, Relation)> = row.turned().collect();
+        let turned: BTreeMap<u32, (u32, Relation)> = row.turned().collect();
         if turned.is_empty() {
             return;
         }
@@ -171,12 +171,9 @@ impl<'a> Row<'a> {
 
     /// Joins turns of calls that moved together, one beside the other.
     fn joined(&self, turns: Vec<Turn>) -> Vec<Turn> {
-        let moved = |turn: &Turn| turn.0.iter().any(|&(at, _)| self.is_moved(at));
-        let turn_of: FxHashMap<usize, usize> = (turns.iter().enumerate())
-            .filter(|(_, turn)| moved(turn))
-            .flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)))
-            .filter(|&(at, _)| self.is_moved(at))
-            .collect();
+        let calls = turns.iter().enumerate();
+        let calls = calls.flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)));
+        let turn_of: BTreeMap<usize, usize> = calls.filter(|&(at, _)| self.is_moved(at)).collect();
         let mut first: Vec<usize> = (0..turns.len()).collect();
         let root = |first: &[usize], mut turn: usize| {
             while first[turn] != turn {
@@ -197,7 +194,8 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Gives equal calls their new partners, unless more of them move then.
+    /// Gives equal calls their new partners, unless more of them move then and not much less far, or calls that
+    /// moved together are parted.
     fn turn(&mut self, turn: &Turn) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
