@@ -3,8 +3,9 @@
 //! From the roots down, the children of each pair are aligned as sequences (`sequence`, `score`,
 //! `runs`, `slide`); unlike calls that stand opposite each other may have changed places
 //! (`exchanged`); what is left over between two pairs is a gap, in which wrappers are opened and renamed calls
-//! paired (`gaps`); what is still left over below one pair may have moved (`moves`). Identical
-//! subtrees are paired in one step. Pairs wait on a stack, so that nothing recurses over the depth
+//! paired (`gaps`); what is still left over below one pair may have moved (`moves`), and equal calls that others
+//! passed keep their order (`in_order`). Last of all, calls find their partners whose contents are elsewhere
+//! (`left_behind`). Identical subtrees are paired in one step. Pairs wait on a stack, so that nothing recurses over the depth
 //! of a trace.
 
 mod compare;
