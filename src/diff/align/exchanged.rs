@@ -4,9 +4,13 @@
 //! ```text
 //! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
 //! trace2  to(float)  to(int)          below; the arguments tell that they were exchanged
+//!
+//! trace1  t          addmm            t is called u and stands on the other side of addmm, which is told
+//! trace2  addmm      u                as the one that moved: another name is looked for in one place
 //! ```
 
 use super::Aligner;
+use super::score::first_arguments;
 use crate::diff::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -20,7 +24,7 @@ enum Likeness {
     Whole,
     /// All that is below, in whatever order.
     Content,
-    /// Key and arguments.
+    /// Key and arguments; of a call without any, those of the first call in it that has some.
     Itself,
 }
 
@@ -140,9 +144,66 @@ impl Aligner<'_> {
                 self.bags.entries(bag).hash(&mut hasher);
             }
             Likeness::Itself => {
-                (outline.keys[call as usize].0, outline.arguments[call as usize]).hash(&mut hasher);
+                (outline.keys[call as usize].0, first_arguments(outline, call)).hash(&mut hasher);
             }
         }
         hasher.finish()
+    }
+
+    /// Pairs calls that have another name and changed places with the call beside them.
+    pub(super) fn pair_renamed_beside(
+        &mut self,
+        lists: &[PerSide<Vec<u32>>],
+        left_over: &PerSide<Vec<u32>>,
+    ) {
+        let left = self.free_of(left_over);
+        if left.baseline.is_empty() || left.candidate.is_empty() {
+            return;
+        }
+        for lists in lists {
+            let [mine, theirs] = Side::BOTH.map(|side| self.beside_free(side, &lists[side]));
+            let calls = lists.baseline.iter();
+            let partners = calls.filter_map(|&y| Some((y, self.stays(y)?)));
+            let partners: Vec<(u32, u32)> = partners.collect();
+            for (y, partner) in partners {
+                let (before, behind) = mine.get(&y).copied().unwrap_or_default();
+                let (before_partner, behind_partner) =
+                    theirs.get(&partner).copied().unwrap_or_default();
+                let passed = [before.zip(behind_partner), behind.zip(before_partner)];
+                for (a, b) in passed.into_iter().flatten() {
+                    let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
+                    let gap = PerSide::new(vec![a], vec![b]);
+                    if free && self.view(&gap).is_renamed(a, b) {
+                        self.pair_in_place(a, b);
+                        self.both.links.link_again(y, partner, Relation::Moved);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The free calls right before and right behind each call that has a partner.
+    fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
+        let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
+        for pair in list.windows(2) {
+            let (one, two) = (pair[0], pair[1]);
+            match (self.is_free(side, one), self.is_free(side, two)) {
+                (true, false) => beside.entry(two).or_default().0 = Some(one),
+                (false, true) => beside.entry(one).or_default().1 = Some(two),
+                (true, true) | (false, false) => {}
+            }
+        }
+        beside
+    }
+
+    /// The partner of an op or frame that kept its name and its place.
+    fn stays(&self, call: u32) -> Option<u32> {
+        let links = self.both.links;
+        let partner = links.partner(Side::Baseline, call)?;
+        let is_kept = self.outlines.baseline.is_op_or_frame(call)
+            && links.is_common(Side::Baseline, call)
+            && !links.is_moved(Side::Baseline, call);
+        is_kept.then_some(partner)
     }
 }

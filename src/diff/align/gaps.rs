@@ -10,7 +10,7 @@
 //! and the calls below have in common.
 
 use super::compare::{Compare, Tokens};
-use super::score::inside;
+use super::score::{first_arguments, inside};
 use super::sequence;
 use super::vocabulary::Vocabulary;
 use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
@@ -248,6 +248,21 @@ impl<'b> Gap<'_, 'b> {
 
     /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
     fn evidence(&mut self, a: u32, b: u32) -> i64 {
+        let in_row = self.is_in_row_of_variants(a, b);
+        self.evidence_of_calls(a, b, in_row)
+    }
+
+    /// Whether two calls that do not stand opposite each other are one under another name, whatever stands
+    /// beside them.
+    pub(super) fn is_renamed(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let arguments = first_arguments(x, a);
+        arguments != 0
+            && arguments == first_arguments(y, b)
+            && self.evidence_of_calls(a, b, false) > 0
+    }
+
+    fn evidence_of_calls(&mut self, a: u32, b: u32, in_row: bool) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
         // A compiled call does the work of several ops, so it is not one of them renamed.
@@ -267,7 +282,7 @@ impl<'b> Gap<'_, 'b> {
             0 => same_arguments || one_code,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
-        match agrees || self.is_in_row_of_variants(a, b) {
+        match agrees || in_row {
             true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
             false => 0,
         }

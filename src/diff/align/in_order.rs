@@ -9,15 +9,18 @@
 //! is not told as three.
 
 use super::Aligner;
-use super::weights::MUCH_NEARER;
+use super::weights::{MANY_MORE, MUCH_NEARER};
 use crate::diff::Relation;
+use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What equal calls share: the parents on both sides, a hash of what they are or hold, and the name to the letter.
-type Equal<'a> = (Option<CallId>, Option<CallId>, u64, &'a str);
+/// A hash of what a call is or holds, and its name to the letter.
+type Kind<'a> = (u64, &'a str);
+/// What equal calls share: the partners that they stand below, and what they are.
+type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
     /// Lets equal calls of `lists` exchange partners where their pairs cross, and looks again at what is left
@@ -61,31 +64,45 @@ impl Aligner<'_> {
             false if links.is_moved(Side::Baseline, a) => Standing::Moved,
             false => Standing::InPlace,
         });
+        let (outlines, trees) = (self.outlines, self.trees);
+        let of_one_op = |a: u32, b: u32| {
+            outlines.baseline.keys[a as usize] == outlines.candidate.keys[b as usize]
+        };
+        let name = |side: Side, call: u32| trees[side].name(CallId(call));
+        let exact = |side: Side, call: u32| (outlines[side].exact[call as usize], name(side, call));
+        let own = |side: Side, call: u32| (own_token(outlines[side], call), name(side, call));
         if alone.is_empty() {
-            let exact = |me: &Self, a: u32, b: u32| {
-                me.is_equal(a, b).then(|| me.outlines.baseline.exact[a as usize])
-            };
-            let groups = self.groups(&row, exact);
-            row.keep_in_order(&groups, |_, _| 0);
+            let groups = self
+                .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
+            row.keep_in_order(&groups, |_, _| 0, of_one_op);
+            // Equal calls of one side share as much with whichever partner. Of variants that were opened, what
+            // they hold has its partners already.
+            let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
+            let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
+            for side in Side::BOTH {
+                let groups = self.groups(&row, |a, b| {
+                    (!is_open(a, b)).then(|| exact(side, PerSide::new(a, b)[side]))
+                });
+                row.keep_in_order(&groups, |_, _| 0, of_one_op);
+            }
         }
         // One that was changed inside is no reason for its equals to turn.
-        let own = |me: &Self, a: u32, b: u32| {
-            let [one, two] = [me.own_token(Side::Baseline, a), me.own_token(Side::Candidate, b)];
-            (one == two).then_some(one)
-        };
-        let mut groups = self.groups(&row, own);
+        let mut groups =
+            self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
-        row.keep_in_order(&groups, |a, b| {
-            self.bags.shared(PerSide::new(a, b)) + u32::from(self.is_equal(a, b))
-        });
+        let shared = |a: u32, b: u32| {
+            let equal = exact(Side::Baseline, a).0 == exact(Side::Candidate, b).0;
+            self.bags.shared(PerSide::new(a, b)) + u32::from(equal)
+        };
+        row.keep_in_order(&groups, shared, of_one_op);
         let turned: BTreeMap<u32, (u32, Relation)> = row.turned().collect();
-        for (a, b) in &mut self.pending[first..] {
-            *b = turned.get(a).map_or(*b, |&(partner, _)| partner);
-        }
+        let pending = self.pending.split_off(first);
+        self.pending.extend(pending.into_iter().filter(|(a, _)| !turned.contains_key(a)));
         for (&a, &(b, relation)) in &turned {
-            if self.is_free(Side::Baseline, a) {
+            if self.have_children(a, b) {
                 self.pending.push((a, b));
             }
+            let relation = if of_one_op(a, b) { relation } else { Relation::Renamed };
             links.link_again(a, b, relation);
         }
         !turned.is_empty()
@@ -102,7 +119,7 @@ impl Aligner<'_> {
                     && outline.subtree(call).all(|below| self.is_free(side, below))
             };
             for call in lists[side].iter().copied().filter(is_alone) {
-                let kind = (self.own_token(side, call), self.trees[side].name(CallId(call)));
+                let kind = (own_token(outline, call), self.trees[side].name(CallId(call)));
                 of_kinds.entry(kind).or_default()[side].push(call);
             }
         }
@@ -110,35 +127,40 @@ impl Aligner<'_> {
         as_many.flat_map(|of| of.baseline.into_iter().zip(of.candidate)).collect()
     }
 
-    /// Positions of the pairs of a row that share a token, the parents of both sides and the name.
-    fn groups(
+    /// Positions of the pairs of a row that stand below the same partners and share what `kind` says of them.
+    fn groups<'k>(
         &self,
         row: &Row<'_>,
-        token: impl Fn(&Self, u32, u32) -> Option<u64>,
+        kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        let (one, two) = (self.trees.baseline, self.trees.candidate);
-        let mut known: FxHashMap<Equal<'_>, usize> = FxHashMap::default();
+        // What stood in a wrapper that was opened stands in the row.
+        let around = |side: Side, call: u32| {
+            let mut above = self.trees[side].ancestors(CallId(call));
+            above.find(|above| !self.is_free(side, above.0))
+        };
+        let mut known: FxHashMap<Equal<'k>, usize> = FxHashMap::default();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, &(a, _)) in row.pairs.iter().enumerate() {
             let b = row.partner(at);
-            let (x, y) = (CallId(a), CallId(b));
-            let Some(token) = token(self, a, b).filter(|_| one.name(x) == two.name(y)) else {
-                continue;
-            };
-            let group = known.entry((one.parent(x), two.parent(y), token, one.name(x)));
+            let Some(kind) = kind(a, b) else { continue };
+            let group = known.entry((around(Side::Baseline, a), around(Side::Candidate, b), kind));
             let group = *group.or_insert(groups.len());
             groups.resize_with(groups.len().max(group + 1), Vec::new);
             groups[group].push(at);
         }
         groups
     }
+}
 
-    /// What a call is, whatever it holds.
-    fn own_token(&self, side: Side, call: u32) -> u64 {
-        let outline = self.outlines[side];
-        let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
-        u64::from(key.0) << 32 | u64::from(arguments)
-    }
+/// What both calls are, if that is the same.
+fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
+    (one == two).then_some(one)
+}
+
+/// What a call is, whatever it holds.
+fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
+    let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
+    u64::from(key.0) << 32 | u64::from(arguments)
 }
 
 /// How the calls of a pair stand to each other.
@@ -207,7 +229,12 @@ impl<'a> Row<'a> {
     }
 
     /// Orders the partners of equal calls in each group, where nothing that two calls share is lost by that.
-    fn keep_in_order(&mut self, groups: &[Vec<usize>], mut shared: impl FnMut(u32, u32) -> u32) {
+    fn keep_in_order(
+        &mut self,
+        groups: &[Vec<usize>],
+        mut shared: impl FnMut(u32, u32) -> u32,
+        of_one_op: impl Fn(u32, u32) -> bool,
+    ) {
         let crossing = groups.iter().flat_map(|group| self.crossing(group));
         let mut turns: Vec<Turn> = crossing.map(|part| Turn::of(part, &self.to)).collect();
         let mut worth = |at: usize, to: usize| shared(self.pairs[at].0, self.candidate[to]);
@@ -218,7 +245,7 @@ impl<'a> Row<'a> {
             after >= before
         });
         for turn in self.joined(turns) {
-            self.turn(&turn);
+            self.turn(&turn, &of_one_op);
         }
     }
 
@@ -265,7 +292,7 @@ impl<'a> Row<'a> {
 
     /// Gives equal calls their new partners, unless more of them move then and not much less far, or calls that
     /// moved together are parted.
-    fn turn(&mut self, turn: &Turn) {
+    fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
         let moved = calls().filter(|&(at, _)| self.is_moved(at)).count();
@@ -276,15 +303,20 @@ impl<'a> Row<'a> {
             before.iter().copied().filter(|(at, _)| self.in_place.remove(at).is_some()).collect();
         let in_place: Vec<_> = calls().filter(|&(at, to)| !self.crosses(at, to)).collect();
         let moves = turn.0.len() - in_place.len();
+        // Under another name a call is found in its place only.
+        let goes = |(at, to): (usize, usize)| {
+            !self.crosses(at, to) || of_one_op(self.pairs[at].0, self.candidate[to])
+        };
+        let go = calls().all(goes);
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
-        let turns = match (alone, together) {
+        let explains = match (alone, together) {
             // Otherwise one that is gone and another that is new would turn all between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
-            (false, false) => moves <= moved + 1 || much_nearer,
+            (false, false) => moves <= moved + 1 || (much_nearer && moves <= MANY_MORE * moved),
         };
-        match turns {
+        match go && explains {
             true => self.in_place.extend(in_place),
             false => {
                 before.into_iter().for_each(|(at, to)| self.to[at] = to);
@@ -358,7 +390,7 @@ mod tests {
             false => Standing::InPlace,
         });
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0)).collect();
-        row.keep_in_order(&[group], |_, _| 1);
+        row.keep_in_order(&[group], |_, _| 1, |_, _| true);
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0));
         let number = |at| theirs.iter().position(|&b| b == row.partner(at)).expect("an x");
         group.map(number).collect()

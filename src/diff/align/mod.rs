@@ -141,9 +141,13 @@ impl<'a> Aligner<'a> {
     /// Makes two calls partners and lets their children be aligned.
     fn pair(&mut self, a: u32, b: u32, relation: Relation) {
         self.link(a, b, relation);
-        if self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b) {
+        if self.have_children(a, b) {
             self.pending.push((a, b));
         }
+    }
+
+    fn have_children(&self, a: u32, b: u32) -> bool {
+        self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b)
     }
 
     /// `Same` where the keys are equal, else `Renamed`.
@@ -236,6 +240,8 @@ impl<'a> Aligner<'a> {
         self.pair_moved(&left_over, Likeness::EqualNear);
         self.pair_renamed(&gaps);
         self.pair_moved(&left_over, Likeness::SimilarNear);
+        self.pair_renamed_beside(&done, &left_over);
+        self.pair_moved(&left_over, Likeness::Emptied);
         self.pair_moved(&left_over, Likeness::Far);
         self.pair_moved_out_of_wrappers(self.free_of(&left_over));
         self.keep_equal_in_order(&done, first);

@@ -34,6 +34,8 @@ pub(super) enum Likeness {
     EqualNear,
     /// Equal keys near each other, with half of what is below in common.
     SimilarNear,
+    /// Equal keys and arguments beside each other, of which one lost what it held.
+    Emptied,
     /// Equal subtrees anywhere that are the only ones of their kind (any in a short list, where nothing
     /// is far), then the only calls of their key
     /// with half of what is below in common.
@@ -49,7 +51,7 @@ impl Aligner<'_> {
         match likeness {
             Likeness::EqualNear => self.pair_by(&self.lost_launches(left_over), BESIDE, exact_of),
             Likeness::Far => self.pair_the_only(&self.lost_launches(left_over), exact_of),
-            Likeness::Beside | Likeness::SimilarNear => {}
+            Likeness::Beside | Likeness::SimilarNear | Likeness::Emptied => {}
         }
         let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
         let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side], hosts));
@@ -68,6 +70,7 @@ impl Aligner<'_> {
                 self.pair_by(&lost, NEAR, shape_of);
             }
             Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
+            Likeness::Emptied => self.pair_emptied(&lost),
             Likeness::Far if self.siblings <= SHORT_LIST => {
                 self.pair_by(&lost, u32::MAX, exact_of);
                 self.pair_by(&lost, u32::MAX, shape_of);
@@ -266,6 +269,25 @@ impl Aligner<'_> {
                 (_, _) => None,
             })
             .collect()
+    }
+
+    /// Pairs calls that stand beside each other and are called alike, whatever is below them.
+    fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
+        let own = |me: &Self, side: Side, call: u32| {
+            let (key, arguments) =
+                (key_of(me, side, call), me.outlines[side].arguments[call as usize]);
+            key << 32 | u64::from(arguments)
+        };
+        for (mine, theirs) in self.groups_by(lost, own) {
+            for &a in &mine {
+                let mut beside = theirs.iter().filter(|&&b| {
+                    self.is_free(Side::Candidate, b.call) && self.is_within(a, b, BESIDE)
+                });
+                if let (Some(b), None) = (beside.next(), beside.next()) {
+                    self.pair_by_arguments(a.call, b.call);
+                }
+            }
+        }
     }
 
     fn pair_each(&mut self, only: Vec<(Lost, Lost)>) {

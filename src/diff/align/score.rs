@@ -390,6 +390,16 @@ pub(super) fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u3
     chain.into_iter().find(|&call| outline.keys[call as usize] == key)
 }
 
+/// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
+/// have none themselves. 0 where there are none.
+pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
+    let calls = outline.subtree(call).filter(|&call| outline.is_op_or_frame(call)).take(WRAPPERS);
+    calls
+        .map(|call| outline.arguments[call as usize])
+        .find(|&arguments| arguments != 0)
+        .unwrap_or(0)
+}
+
 /// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
 /// `aten::view`: then the other is a wrapper.
 ///

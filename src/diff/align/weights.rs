@@ -91,6 +91,9 @@ pub(super) const ROUNDS: usize = 16;
 /// How many times nearer equal calls must stand to their partners in order before more of them may have moved:
 /// one that moved past all others would bring them three times nearer.
 pub(super) const MUCH_NEARER: usize = 4;
+/// How many times as many of them may have moved then: of a row of layers all but one would change places with
+/// what stands beside them, where one moved.
+pub(super) const MANY_MORE: usize = 3;
 /// How many calls below those that are left over are looked at.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// How far apart two neighbours that changed places are, in calls of the preorder: about an op.
