@@ -3,7 +3,7 @@
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::calls;
-use crate::support::trace_builder::{HostThread, TraceBuilder};
+use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
@@ -460,12 +460,123 @@ fn equal_blocks_keep_their_order_though_one_of_them_was_changed() {
 }
 
 #[test]
-fn where_many_changed_places_equal_calls_keep_their_order() {
+fn where_several_changed_places_equal_calls_keep_their_order() {
     let before = row("xyxyxyxyxyxyxyxyxyxyxyxyxyxyab");
-    let after = row("xxyyxyxxyxyyxyxyxxyyxyyxxyxyab");
+    let after = row("xxyyxyxxyyxyxyxyxyxyxyxyxyxyab");
     look(before, after, |diff| {
         assert_eq!(partners(diff, "aten::x"), in_order(14));
         assert_eq!(partners(diff, "aten::y"), in_order(14));
+    });
+}
+
+#[test]
+fn a_few_that_moved_are_not_told_as_a_row_that_changed_places() {
+    // The second of seven x has moved to the front, and another one behind the y: in order, six would have moved.
+    look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
+        let moved = relations(diff, "aten::x").into_iter();
+        assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
+    });
+}
+
+#[test]
+fn equal_calls_keep_their_order_though_a_wrapper_holds_some_of_them() {
+    let after = |t: &mut HostThread<'_>| {
+        t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
+        row("xxx")(t);
+        t.op(shaped("aten::wrapper", 3), row("xx"));
+        row("e")(t);
+    };
+    // The first one is called v now.
+    look(row("xxxxxxe"), after, |diff| {
+        assert_eq!(partners(diff, "x"), in_order(6));
+    });
+}
+
+#[test]
+fn calls_that_are_equal_on_one_side_keep_their_order_whatever_their_partners_are_called() {
+    let after = |t: &mut HostThread<'_>| {
+        row("y")(t);
+        t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
+        row("x")(t);
+        t.op(shaped("aten::wrapper", 3), row("xx"));
+        row("e")(t);
+    };
+    look(row("yxxxyxe"), after, |diff| assert_eq!(partners(diff, "x"), in_order(4)));
+}
+
+#[test]
+fn a_call_that_has_another_name_and_changed_places_is_found_where_it_is_called_alike() {
+    let product = |name: &'static str, rows: i64| {
+        move |t: &mut HostThread<'_>| {
+            t.op(shaped(name, rows), |t| op(t, "transpose"));
+        }
+    };
+    let before = |t: &mut HostThread<'_>| {
+        product("aten::t", 7)(t);
+        row("ab")(t);
+    };
+    let after = |rows: i64| {
+        move |t: &mut HostThread<'_>| {
+            row("a")(t);
+            product("renamed::u", rows)(t);
+            row("b")(t);
+        }
+    };
+    look(before, after(7), |diff| {
+        assert_eq!(relations(diff, "aten::t"), [Relation::Renamed]);
+        assert_eq!(relations(diff, "aten::a"), [Relation::Moved]);
+    });
+    look(before, after(8), |diff| assert_eq!(relations(diff, "aten::t"), [Relation::OnlyBaseline]));
+}
+
+#[test]
+fn a_call_that_changed_places_and_lost_what_it_held_is_found_in_a_long_row() {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+    let rows = |swapped: bool| {
+        move |t: &mut HostThread<'_>| {
+            (0..3).for_each(|_| row(LETTERS)(t));
+            if swapped {
+                op(t, "beside");
+                t.leaf(shaped("aten::relu", 3));
+            } else {
+                large(t, "relu", 8);
+                op(t, "beside");
+            }
+            row(LETTERS)(t);
+            // Another one, so that it is not the only one of its name.
+            large(t, "relu", 8);
+        }
+    };
+    look(rows(false), rows(true), |diff| {
+        assert_eq!(partners(diff, "aten::relu"), in_order(2));
+    });
+}
+
+#[test]
+fn nodes_of_autograd_that_changed_places_are_told_by_what_the_call_in_them_works_on() {
+    let node = |t: &mut HostThread<'_>, rows: i64, launches: bool| {
+        t.op(Op::new("autograd::engine::evaluate_function: AccumulateGrad"), |t| {
+            t.op(shaped("AccumulateGrad", rows), |t| match launches {
+                true => t.op(shaped("aten::add_", rows), |t| t.kernel("add", 5.0)),
+                false => t.leaf(shaped("aten::add_", rows)),
+            });
+        });
+    };
+    let before = |t: &mut HostThread<'_>| {
+        node(t, 30, true);
+        row("a")(t);
+        node(t, 647, true);
+        row("b")(t);
+    };
+    // The second one is first now, and has lost its launch.
+    let after = |t: &mut HostThread<'_>| {
+        node(t, 647, false);
+        row("a")(t);
+        node(t, 30, true);
+        row("b")(t);
+    };
+    look(before, after, |diff| {
+        assert_eq!(partners(diff, "AccumulateGrad"), [Some(1), Some(0)]);
     });
 }
 

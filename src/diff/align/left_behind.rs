@@ -15,7 +15,7 @@ use super::Aligner;
 use crate::diff::Relation;
 use crate::diff::keys::Key;
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
+use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,6 @@ impl Aligner<'_> {
                     [_, _] => false,
                 };
                 self.link(a, b, if stay { Relation::Same } else { Relation::Moved });
-                self.tell_what_moved(a, b);
             }
         }
     }
@@ -66,7 +65,6 @@ impl Aligner<'_> {
                 for (a, b) in self.alone_of_their_key(&gap) {
                     if left.baseline.contains(&a) && left.candidate.contains(&b) {
                         self.link(a, b, Relation::Same);
-                        self.tell_what_moved(a, b);
                     }
                 }
             }
@@ -117,28 +115,31 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// What one of two new partners holds, and the other one does not, moved.
-    fn tell_what_moved(&self, a: u32, b: u32) {
+    /// Calls of one key that hang below others than each other's callers moved. Most are told so when they become
+    /// partners; but a wrapper that was opened may find a partner later, and what it held is elsewhere then.
+    pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
-        let partners = PerSide::new(a, b);
-        let mut moved = Vec::new();
-        for side in Side::BOTH {
-            let mut below = self.outlines[side].children(partners[side]);
-            while let Some(call) = below.pop() {
-                if !links.is_common(side, call) {
-                    below.extend(self.outlines[side].each_child(call));
-                } else if let Some(partner) = links.partner(side, call) {
-                    let other = side.other();
-                    let mut above = self.trees[other].ancestors(CallId(partner));
-                    let common = above.find(|above| links.is_common(other, above.0));
-                    if common.map(|above| above.0) != Some(partners[other]) {
-                        moved.push(PerSide::seen_from(side, call, partner));
-                    }
-                }
+        for a in 0..self.outlines.baseline.len() as u32 {
+            let partner = links.partner(Side::Baseline, a);
+            let Some(b) = partner.filter(|_| links.is_same(Side::Baseline, a)) else { continue };
+            let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
+            let stays = match above {
+                [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
+                // Threads may be split.
+                [None, None] => true,
+                [_, _] => false,
+            };
+            if !stays {
+                links.link_again(a, b, Relation::Moved);
             }
         }
-        for pair in moved {
-            links.link_again(pair.baseline, pair.candidate, Relation::Moved);
-        }
+    }
+
+    /// The nearest call above another one that has a partner of its key; no thread.
+    fn caller(&self, side: Side, call: u32) -> Option<u32> {
+        let tree = self.trees[side];
+        let mut above = tree.ancestors(CallId(call));
+        let caller = above.find(|above| self.both.links.is_common(side, above.0))?;
+        (tree.kind(caller) != CallKind::Thread).then_some(caller.0)
     }
 }

@@ -66,6 +66,11 @@ impl Links {
         self.relation(side, call) == Relation::Moved
     }
 
+    /// Whether a call that has a partner has its key and its place.
+    pub(super) fn is_same(&self, side: Side, call: u32) -> bool {
+        self.relation(side, call) == Relation::Same
+    }
+
     /// Whether a call has a partner of its key.
     pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
         !self.is_free(side, call) && self.relation(side, call).is_common()

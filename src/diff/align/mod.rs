@@ -230,7 +230,8 @@ impl<'a> Aligner<'a> {
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
-                    Some(opened) => work.push(opened),
+                    // A wrapper that was opened before holds calls that found their partners then.
+                    Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
             }

@@ -267,6 +267,7 @@ impl Aligner<'_> {
         self.pair_moved_elsewhere();
         self.pair_around_partners();
         self.pair_left_behind();
+        self.tell_what_moved_out();
     }
 
     /// Where one side has more steps, aligns the thread that holds them before all others, and finds
