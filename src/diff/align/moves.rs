@@ -280,7 +280,7 @@ impl Aligner<'_> {
         };
         for (mine, theirs) in self.groups_by(lost, own) {
             for &a in &mine {
-                let mut beside = theirs.iter().filter(|&&b| {
+                let mut beside = nearest(a, &theirs).iter().filter(|&&b| {
                     self.is_free(Side::Candidate, b.call) && self.is_within(a, b, BESIDE)
                 });
                 if let (Some(b), None) = (beside.next(), beside.next()) {
@@ -366,11 +366,7 @@ impl Aligner<'_> {
 
     /// Pairs calls with one of their nearest; returns how many. Both lists rise in place.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
-        let near = |a: Lost| {
-            let at = theirs.partition_point(|b| b.place < a.place);
-            let from = at.saturating_sub(NEAREST);
-            theirs[from..(at + NEAREST).min(theirs.len())].iter().map(move |&b| (a, b))
-        };
+        let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
         pairs.retain(|&(a, b)| self.is_within(a, b, reach));
         pairs.sort_by_key(|(a, b)| (a.place.abs_diff(b.place), a.call, b.call));
@@ -440,6 +436,12 @@ impl Aligner<'_> {
         let shared = self.bags.shared(PerSide::new(a, b));
         !is_one_inside_other(self.outlines, a, b) && 2 * shared >= x.weight(a).max(y.weight(b))
     }
+}
+
+/// Those of `others`, which rise in place, that stand nearest to a call.
+fn nearest(call: Lost, others: &[Lost]) -> &[Lost] {
+    let at = others.partition_point(|other| other.place < call.place);
+    &others[at.saturating_sub(NEAREST)..(at + NEAREST).min(others.len())]
 }
 
 fn exact_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {

@@ -393,7 +393,7 @@ pub(super) fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u3
 /// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
 /// have none themselves. 0 where there are none.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
-    let calls = outline.subtree(call).filter(|&call| outline.is_op_or_frame(call)).take(WRAPPERS);
+    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
         .map(|call| outline.arguments[call as usize])
         .find(|&arguments| arguments != 0)
