@@ -163,12 +163,12 @@ impl Aligner<'_> {
         for lists in lists {
             let [mine, theirs] = Side::BOTH.map(|side| self.beside_free(side, &lists[side]));
             let calls = lists.baseline.iter();
-            let partners = calls.filter_map(|&y| Some((y, self.stays(y)?)));
-            let partners: Vec<(u32, u32)> = partners.collect();
-            for (y, partner) in partners {
-                let (before, behind) = mine.get(&y).copied().unwrap_or_default();
-                let (before_partner, behind_partner) =
-                    theirs.get(&partner).copied().unwrap_or_default();
+            let passed = calls.filter_map(|y| {
+                let partner = self.stays(*y)?;
+                Some((*y, partner, *mine.get(y)?, *theirs.get(&partner)?))
+            });
+            let passed: Vec<_> = passed.collect();
+            for (y, partner, (before, behind), (before_partner, behind_partner)) in passed {
                 let passed = [before.zip(behind_partner), behind.zip(before_partner)];
                 for (a, b) in passed.into_iter().flatten() {
                     let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
@@ -201,9 +201,7 @@ impl Aligner<'_> {
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
         let partner = links.partner(Side::Baseline, call)?;
-        let is_kept = self.outlines.baseline.is_op_or_frame(call)
-            && links.is_common(Side::Baseline, call)
-            && !links.is_moved(Side::Baseline, call);
-        is_kept.then_some(partner)
+        let is_kept = self.outlines.baseline.is_op_or_frame(call);
+        (is_kept && links.is_same(Side::Baseline, call)).then_some(partner)
     }
 }

@@ -158,7 +158,7 @@ fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
 }
 
 /// What a call is, whatever it holds.
-fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
+pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
     let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
     u64::from(key.0) << 32 | u64::from(arguments)
 }
@@ -301,22 +301,22 @@ impl<'a> Row<'a> {
         let much_nearer = MUCH_NEARER * distance(&turn.0) <= distance(&before);
         let kept: Vec<(usize, usize)> =
             before.iter().copied().filter(|(at, _)| self.in_place.remove(at).is_some()).collect();
-        let in_place: Vec<_> = calls().filter(|&(at, to)| !self.crosses(at, to)).collect();
-        let moves = turn.0.len() - in_place.len();
+        let (moves, in_place): (Vec<_>, Vec<_>) =
+            calls().partition(|&(at, to)| self.crosses(at, to));
         // Under another name a call is found in its place only.
-        let goes = |(at, to): (usize, usize)| {
-            !self.crosses(at, to) || of_one_op(self.pairs[at].0, self.candidate[to])
-        };
-        let go = calls().all(goes);
+        let keep_names =
+            moves.iter().all(|&(at, to)| of_one_op(self.pairs[at].0, self.candidate[to]));
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
             // Otherwise one that is gone and another that is new would turn all between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
-            (false, false) => moves <= moved + 1 || (much_nearer && moves <= MANY_MORE * moved),
+            (false, false) => {
+                moves.len() <= moved + 1 || (much_nearer && moves.len() <= MANY_MORE * moved)
+            }
         };
-        match go && explains {
+        match keep_names && explains {
             true => self.in_place.extend(in_place),
             false => {
                 before.into_iter().for_each(|(at, to)| self.to[at] = to);

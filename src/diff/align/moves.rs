@@ -8,6 +8,7 @@
 //! Last of all, calls that are left over below different pairs: a module that another one calls now.
 
 use super::Aligner;
+use super::in_order::own_token;
 use super::score::is_one_inside_other;
 use super::weights::{
     BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
@@ -273,11 +274,7 @@ impl Aligner<'_> {
 
     /// Pairs calls that stand beside each other and are called alike, whatever is below them.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
-        let own = |me: &Self, side: Side, call: u32| {
-            let (key, arguments) =
-                (key_of(me, side, call), me.outlines[side].arguments[call as usize]);
-            key << 32 | u64::from(arguments)
-        };
+        let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
             for &a in &mine {
                 let mut beside = nearest(a, &theirs).iter().filter(|&&b| {
