@@ -3,8 +3,17 @@
 use super::cell::push_cell;
 use crate::error::{Error, Result};
 use crate::tables::{Cell, ColumnInfo, RowSink, Table};
+use rustc_hash::FxHashMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
+
+/// Bytes of lines that are written at once.
+const BUFFER: usize = 1 << 16;
+/// Most bytes of texts that are known, about.
+const MOST_KNOWN: usize = 1 << 19;
+/// Why a field is always written.
+const IN_MEMORY: &str = "memory takes all";
 
 /// Which texts stand in the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,49 +49,110 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
-    writer.write_record(table.columns().iter().map(|column| &column.name))?;
     let columns = table.columns();
-    let (record, text) = (csv::ByteRecord::new(), String::new());
-    let mut lines = Lines { writer, columns, texts, record, text };
+    // In CSV a line of one empty cell would be none.
+    debug_assert!(columns.len() > 1, "{} has one column", table.name());
+    let buffer = String::with_capacity(BUFFER + BUFFER / 4);
+    let (quoted, text) = (Quoted::new(texts), String::new());
+    let mut lines = Lines { out, columns, column: 0, buffer, quoted, text };
+    for column in columns {
+        lines.cell(Cell::from(column.name.as_str()));
+    }
+    lines.end_row()?;
     table.visit(&mut lines)?;
-    lines.writer.flush()
+    lines.flush()
 }
 
 /// A CSV text that is being written.
-struct Lines<'t, W: Write> {
-    writer: csv::Writer<W>,
+struct Lines<'t> {
+    out: &'t mut dyn Write,
     columns: &'t [ColumnInfo],
-    texts: CsvTexts,
-    /// The row that is being written: a whole one goes into the buffer much faster than its cells.
-    record: csv::ByteRecord,
+    /// The column of the next cell.
+    column: usize,
+    /// Whole lines, and the one that is being written.
+    buffer: String,
+    quoted: Quoted,
+    /// Room for the text of one cell.
     text: String,
 }
 
-impl<W: Write> RowSink for Lines<'_, W> {
+impl Lines<'_> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(self.buffer.as_bytes())?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl RowSink for Lines<'_> {
     fn cell(&mut self, cell: Cell<'_>) {
+        if self.column > 0 {
+            self.buffer.push(',');
+        }
+        let column = &self.columns[self.column];
         match &cell {
-            Cell::Text(text) if self.texts.prefix(text).is_empty() => {
-                self.record.push_field(text.as_bytes());
-            }
-            Cell::Text(_) | Cell::Names(_) | Cell::Json(_) => {
+            Cell::Text(text) => self.quoted.push(text, &mut self.buffer),
+            Cell::Names(_) | Cell::Json(_) => {
                 self.text.clear();
-                push_cell(&mut self.text, &self.columns[self.record.len()], &cell);
-                self.text.insert_str(0, self.texts.prefix(&self.text));
-                self.record.push_field(self.text.as_bytes());
+                push_cell(&mut self.text, column, &cell);
+                self.quoted.push(&self.text, &mut self.buffer);
             }
+            // Digits and words of ours are in CSV what they are.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
-                self.text.clear();
-                push_cell(&mut self.text, &self.columns[self.record.len()], &cell);
-                self.record.push_field(self.text.as_bytes());
+                push_cell(&mut self.buffer, column, &cell);
             }
         }
+        self.column += 1;
     }
 
     fn end_row(&mut self) -> io::Result<()> {
-        self.writer.write_byte_record(&self.record)?;
-        self.record.clear();
-        Ok(())
+        self.buffer.push('\n');
+        self.column = 0;
+        if self.buffer.len() < BUFFER { Ok(()) } else { self.flush() }
+    }
+}
+
+/// Texts as they stand in a CSV file, each made once: a table repeats names and shapes thousands of times.
+struct Quoted {
+    texts: CsvTexts,
+    /// Has made all that is known, a line for each.
+    writer: csv::Writer<Vec<u8>>,
+    /// Where they stand there.
+    known: FxHashMap<Box<str>, Range<usize>>,
+}
+
+impl Quoted {
+    fn new(texts: CsvTexts) -> Quoted {
+        Quoted { texts, writer: csv::Writer::from_writer(Vec::new()), known: FxHashMap::default() }
+    }
+
+    /// Appends a text to a line.
+    fn push(&mut self, text: &str, line: &mut String) {
+        // As a record of its own it would be quoted.
+        if text.is_empty() {
+            return;
+        }
+        let range = match self.known.get(text) {
+            Some(range) => range.clone(),
+            None => self.make(text),
+        };
+        let quoted = &self.writer.get_ref()[range];
+        line.push_str(str::from_utf8(quoted).expect("quotes leave a text a text"));
+    }
+
+    fn make(&mut self, text: &str) -> Range<usize> {
+        if self.writer.get_ref().len() > MOST_KNOWN {
+            *self = Quoted::new(self.texts);
+        }
+        let start = self.writer.get_ref().len();
+        let written = match self.texts.prefix(text) {
+            "" => self.writer.write_record([text]),
+            prefix => self.writer.write_record([format!("{prefix}{text}")]),
+        };
+        written.map_err(io::Error::from).and_then(|()| self.writer.flush()).expect(IN_MEMORY);
+        let range = start..self.writer.get_ref().len() - "\n".len();
+        self.known.insert(text.into(), range.clone());
+        range
     }
 }
 

@@ -38,5 +38,6 @@ pub use spans::busy_time;
 pub(crate) use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
+pub(crate) use time::Digits;
 pub use time::Nanos;
 pub(crate) use unpack::unpack;

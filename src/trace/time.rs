@@ -53,37 +53,42 @@ impl PerSide<Nanos> {
     }
 }
 
-/// The digits of a time in µs, with three decimals.
-struct Digits {
-    text: [u8; 24],
+/// The digits of a number with so many decimals.
+pub(crate) struct Digits {
+    text: [u8; 32],
     start: usize,
 }
 
 impl Digits {
-    /// A report has a million of them: the digits are written from the last one on, in place.
-    fn of(time: Nanos) -> Digits {
-        let mut text = [0; 24];
-        let (mut at, mut rest) = (text.len(), time.0.unsigned_abs());
+    /// Of `whole` / 10^`decimals`, of which there are at most eight. A report has a million of them: the digits are
+    /// written from the last one on, in place.
+    pub(crate) fn of(is_negative: bool, whole: u64, decimals: usize) -> Digits {
+        let mut text = [0; 32];
+        let (mut at, mut rest) = (text.len(), whole);
         for digit in 0.. {
-            if digit == 3 {
+            if digit > decimals && rest == 0 {
+                break;
+            }
+            if digit == decimals && decimals > 0 {
                 at -= 1;
                 text[at] = b'.';
-            }
-            if digit > 3 && rest == 0 {
-                break;
             }
             at -= 1;
             text[at] = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
-        if time.0 < 0 {
+        if is_negative {
             at -= 1;
             text[at] = b'-';
         }
         Digits { text, start: at }
     }
 
-    fn as_str(&self) -> &str {
+    fn of_micros(time: Nanos) -> Digits {
+        Digits::of(time.0 < 0, time.0.unsigned_abs(), 3)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
         std::str::from_utf8(&self.text[self.start..]).expect("digits")
     }
 }
@@ -91,13 +96,13 @@ impl Digits {
 impl Nanos {
     /// Appends what [`Display`](fmt::Display) shows.
     pub(crate) fn push_micros(self, text: &mut String) {
-        text.push_str(Digits::of(self).as_str());
+        text.push_str(Digits::of_micros(self).as_str());
     }
 }
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Digits::of(*self).as_str())
+        f.pad(Digits::of_micros(*self).as_str())
     }
 }
 
