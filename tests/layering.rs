@@ -192,7 +192,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("indextree", &["report", "gate"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
-    ("itoa", &["report"]),
+    ("itoa", &["trace"]),
     ("object_store", &["storage"]),
     ("open", &["cli"]),
     ("petgraph", &["tree"]),

@@ -1,7 +1,7 @@
 //! A cell of a table → its text, the same in every format that is text.
 
 use crate::tables::{Cell, ColumnInfo, ColumnType};
-use crate::trace::{Digits, Nanos};
+use crate::trace::{Nanos, push_fixed, push_whole};
 use std::fmt::Write as _;
 
 /// Appends the text of a cell.
@@ -14,7 +14,7 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
             text.push_str(&serde_json::to_string(names).expect("names are text"));
         }
         Cell::Json(json) => text.push_str(json),
-        Cell::Whole(number) => text.push_str(itoa::Buffer::new().format(*number)),
+        Cell::Whole(number) => push_whole(text, *number),
         Cell::Time(time) if column.unit == "ms" => push_millis(text, *time),
         Cell::Time(time) => time.push_micros(text),
         Cell::Decimal(number) => {
@@ -27,7 +27,7 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
 
 /// Milliseconds with every digit: six decimals.
 fn push_millis(text: &mut String, time: Nanos) {
-    text.push_str(Digits::of(time.0 < 0, time.0.unsigned_abs(), 6).as_str());
+    push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
 /// Appends what `{number:.decimals$}` shows. Where the product cannot round it the wrong way, by whole numbers: a
@@ -40,7 +40,7 @@ fn push_decimal(text: &mut String, number: f64, decimals: usize) {
     let rest = scaled.fract() - 0.5;
     if scaled < LARGEST && rest.abs() > MIDDLE {
         let whole = scaled as u64 + u64::from(rest > 0.0);
-        text.push_str(Digits::of(number.is_sign_negative(), whole, decimals).as_str());
+        push_fixed(text, number.is_sign_negative(), whole, decimals);
     } else {
         write!(text, "{number:.decimals$}").expect("a text takes all");
     }

@@ -5,7 +5,6 @@ use crate::error::{Error, Result};
 use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of lines that are written at once.
@@ -115,44 +114,37 @@ impl RowSink for Lines<'_> {
 /// Texts as they stand in a CSV file, each made once: a table repeats names and shapes thousands of times.
 struct Quoted {
     texts: CsvTexts,
-    /// Has made all that is known, a line for each.
-    writer: csv::Writer<Vec<u8>>,
-    /// Where they stand there.
-    known: FxHashMap<Box<str>, Range<usize>>,
+    known: FxHashMap<Box<str>, Box<str>>,
+    /// Bytes of what is known.
+    size: usize,
 }
 
 impl Quoted {
     fn new(texts: CsvTexts) -> Quoted {
-        Quoted { texts, writer: csv::Writer::from_writer(Vec::new()), known: FxHashMap::default() }
+        Quoted { texts, known: FxHashMap::default(), size: 0 }
     }
 
     /// Appends a text to a line.
     fn push(&mut self, text: &str, line: &mut String) {
-        // As a record of its own it would be quoted.
-        if text.is_empty() {
-            return;
+        if let Some(quoted) = self.known.get(text) {
+            return line.push_str(quoted);
         }
-        let range = match self.known.get(text) {
-            Some(range) => range.clone(),
-            None => self.make(text),
-        };
-        let quoted = &self.writer.get_ref()[range];
-        line.push_str(str::from_utf8(quoted).expect("quotes leave a text a text"));
-    }
-
-    fn make(&mut self, text: &str) -> Range<usize> {
-        if self.writer.get_ref().len() > MOST_KNOWN {
+        let quoted = self.quote(text);
+        line.push_str(&quoted);
+        if self.size > MOST_KNOWN {
             *self = Quoted::new(self.texts);
         }
-        let start = self.writer.get_ref().len();
-        let written = match self.texts.prefix(text) {
-            "" => self.writer.write_record([text]),
-            prefix => self.writer.write_record([format!("{prefix}{text}")]),
-        };
-        written.map_err(io::Error::from).and_then(|()| self.writer.flush()).expect(IN_MEMORY);
-        let range = start..self.writer.get_ref().len() - "\n".len();
-        self.known.insert(text.into(), range.clone());
-        range
+        self.size += text.len() + quoted.len();
+        self.known.insert(text.into(), quoted);
+    }
+
+    fn quote(&self, text: &str) -> Box<str> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        // Behind another field: a line of one empty field is quoted.
+        let text = format!("{}{text}", self.texts.prefix(text));
+        writer.write_record(["", &text]).expect(IN_MEMORY);
+        let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
+        line[",".len()..line.len() - "\n".len()].into()
     }
 }
 

@@ -12,6 +12,8 @@ struct Event {
     row: usize,
     side: Side,
     call: CallId,
+    /// The nearest op above it.
+    op: Option<CallId>,
     /// The part of its time in which no earlier event of the row ran.
     busy: Nanos,
     /// Since the first event of its trace.
@@ -21,10 +23,6 @@ struct Event {
 impl Event {
     fn row<'c>(&self, analysis: &'c Analysis) -> &'c Row {
         &analysis.rows()[self.row]
-    }
-
-    fn op(&self, analysis: &Analysis) -> Option<CallId> {
-        analysis.op_of(self.side, self.call)
     }
 
     fn modules<'c>(&self, analysis: &'c Analysis) -> Vec<&'c str> {
@@ -71,7 +69,7 @@ fn events(analysis: &Analysis, row: usize, begins: PerSide<Nanos>) -> Vec<Event>
         calls.zip(shares).map(move |(&call, busy)| {
             let begun = tree.event(call).map(|event| tree.trace().start(event));
             let start = begun.unwrap_or_default() - begins[side];
-            Event { row, side, call, busy, start }
+            Event { row, side, call, op: analysis.op_of(side, call), busy, start }
         })
     };
     Side::BOTH.into_iter().flat_map(of_side).collect()
@@ -83,13 +81,13 @@ fn op() -> Columns<Analysis, Event> {
             a.tree(e.side).name(e.call).into()
         })
         .text("cpu_op_name", "the nearest op above its launch; empty without one", |a, e| {
-            e.op(a).map(|op| a.tree(e.side).name(op)).into()
+            e.op.map(|op| a.tree(e.side).name(op)).into()
         })
         .column(Column::new(
             "cpu_op_uid",
             ColumnType::Uid,
             "the same",
-            |a: &Analysis, e: &Event| e.uid(a, e.op(a)),
+            |a: &Analysis, e: &Event| e.uid(a, e.op),
         ))
         .word("source", "`trace1` or `trace2`", |_, e| e.side.label().into())
 }
@@ -105,7 +103,7 @@ fn arguments() -> Columns<Analysis, Event> {
     titles.into_iter().fold(Columns::new(), |columns, (title, argument)| {
         columns.text(title, MEANING, move |a: &Analysis, e: &Event| {
             let tree = a.tree(e.side);
-            let arguments = e.op(a).and_then(|op| tree.arguments(op));
+            let arguments = e.op.and_then(|op| tree.arguments(op));
             arguments.map(|arguments| tree.trace().text(arguments.text(argument))).into()
         })
     })
@@ -140,7 +138,8 @@ fn places() -> Columns<Analysis, Event> {
             },
         ))
         .text("nn_module_parent", "the innermost of them", |a, e| {
-            e.modules(a).last().copied().into()
+            let tree = a.tree(e.side);
+            tree.module(e.call).map(|module| tree.name(module)).into()
         })
 }
 

@@ -6,6 +6,7 @@ mod captured;
 mod category;
 mod columns;
 mod communication;
+mod digits;
 mod header;
 mod ids;
 mod notes;
@@ -27,6 +28,7 @@ pub use columns::{
     Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,
 };
 pub(crate) use communication::{is_communication_kernel, is_communication_op};
+pub(crate) use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use notes::{Note, Notes};
@@ -38,6 +40,5 @@ pub use spans::busy_time;
 pub(crate) use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
-pub(crate) use time::Digits;
 pub use time::Nanos;
 pub(crate) use unpack::unpack;

@@ -1,5 +1,6 @@
 //! Time as the traces have it: decimal microseconds in the text, whole nanoseconds here.
 
+use super::digits::push_fixed;
 use crate::side::PerSide;
 use std::fmt;
 use std::iter::Sum;
@@ -53,56 +54,18 @@ impl PerSide<Nanos> {
     }
 }
 
-/// The digits of a number with so many decimals.
-pub(crate) struct Digits {
-    text: [u8; 32],
-    start: usize,
-}
-
-impl Digits {
-    /// Of `whole` / 10^`decimals`, of which there are at most eight. A report has a million of them: the digits are
-    /// written from the last one on, in place.
-    pub(crate) fn of(is_negative: bool, whole: u64, decimals: usize) -> Digits {
-        let mut text = [0; 32];
-        let (mut at, mut rest) = (text.len(), whole);
-        for digit in 0.. {
-            if digit > decimals && rest == 0 {
-                break;
-            }
-            if digit == decimals && decimals > 0 {
-                at -= 1;
-                text[at] = b'.';
-            }
-            at -= 1;
-            text[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        if is_negative {
-            at -= 1;
-            text[at] = b'-';
-        }
-        Digits { text, start: at }
-    }
-
-    fn of_micros(time: Nanos) -> Digits {
-        Digits::of(time.0 < 0, time.0.unsigned_abs(), 3)
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.text[self.start..]).expect("digits")
-    }
-}
-
 impl Nanos {
     /// Appends what [`Display`](fmt::Display) shows.
     pub(crate) fn push_micros(self, text: &mut String) {
-        text.push_str(Digits::of_micros(self).as_str());
+        push_fixed(text, self.0 < 0, self.0.unsigned_abs(), 3);
     }
 }
 
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(Digits::of_micros(*self).as_str())
+        let mut text = String::new();
+        self.push_micros(&mut text);
+        f.pad(&text)
     }
 }
 

@@ -394,10 +394,8 @@ impl CallTree {
 
     /// The `nn.Module` calls at or above a call, outermost first.
     pub fn module_stack(&self, call: CallId) -> Vec<CallId> {
-        let mut stack: Vec<CallId> = std::iter::once(call)
-            .chain(self.ancestors(call))
-            .filter(|&above| self.is_module(above))
-            .collect();
+        let next = |&module: &CallId| self.module(self.parent(module)?);
+        let mut stack: Vec<CallId> = std::iter::successors(self.module(call), next).collect();
         stack.reverse();
         stack
     }
