@@ -1,6 +1,6 @@
 //! Two inputs → [`Comparison`]: the whole line, from bytes to an analysis, in one call.
 
-use crate::analysis::{Analysis, AnalysisOptions, Run};
+use crate::analysis::{Analysis, AnalysisOptions, LookAhead, Run};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
@@ -252,12 +252,18 @@ impl Comparison {
         let trees = trees(inputs, options)?;
         options.cancel.check(&name)?;
         options.tell(Stage::Aligning);
-        let diff = TraceDiff::with_options(trees.baseline, trees.candidate, options.diff.clone());
-        options.cancel.check(&name)?;
-        options.tell(Stage::Accounting);
         let analysis =
             AnalysisOptions { first_step: first_step(options), ..options.analysis.clone() };
-        let analysis = Analysis::with_options(diff, analysis);
+        let ahead = LookAhead::new(trees.as_ref(), analysis);
+        let diff = TraceDiff::with_look_ahead(
+            trees.baseline,
+            trees.candidate,
+            options.diff.clone(),
+            |side, program| ahead.at(side, program),
+        );
+        options.cancel.check(&name)?;
+        options.tell(Stage::Accounting);
+        let analysis = ahead.analyse(diff);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 

@@ -198,9 +198,13 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
     ("parquet", &["report"]),
-    // Two traces load, one tree is looked at while both are aligned, files of a report are written, ranks are
+    // Two traces load, one tree is looked at while both are aligned, kinds of work are told while rows are made, files of a
+    // report are written, ranks are
     // compared at the same time.
-    ("rayon", &["side", "diff", "storage", "comparison", "report", "gate", "fleet", "cli"]),
+    (
+        "rayon",
+        &["side", "diff", "analysis", "storage", "comparison", "report", "gate", "fleet", "cli"],
+    ),
     // object_store connects through it; no code of ours names it.
     ("reqwest", &[]),
     ("regex", &["trace"]),

@@ -3,12 +3,13 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks, StepTime,
-    TraceEfficiency, Verdicts, Wall,
+    Analysis, AnalysisOptions, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models,
+    Peaks, StepTime, TraceEfficiency, Verdicts, Wall,
 };
-use crate::program::{Layers, Phases, Steps};
+use crate::diff::TraceDiff;
+use crate::program::{Layers, Measure, Phases, Program, Steps};
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
+use crate::tree::{CallId, CallTree};
 use std::sync::{Arc, OnceLock};
 
 #[derive(Debug, Clone, Default)]
@@ -16,17 +17,58 @@ pub(super) struct Cached {
     accounted: PerSide<OnceLock<Vec<CallId>>>,
     pub(super) comparability: OnceLock<Comparability>,
     pub(super) verdicts: OnceLock<Verdicts>,
-    layers: PerSide<OnceLock<Arc<Layers>>>,
     layer_pairs: OnceLock<LayerPairs>,
-    /// Read from their files when the first table needs them, and no sooner.
-    pub(super) yardstick: OnceLock<(Models, Peaks)>,
-    pub(super) efficiency: PerSide<OnceLock<TraceEfficiency>>,
+    /// The built-in ones are read when the first table needs them, and no sooner.
+    yardstick: OnceLock<(Models, Peaks)>,
+    efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
     /// What the steps of the first runs took.
     pub(super) step_times: PerSide<OnceLock<Vec<StepTime>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
+}
+
+impl Cached {
+    pub(super) fn efficiency(
+        &self,
+        side: Side,
+        tree: &Arc<CallTree>,
+        measure: Measure,
+        options: &AnalysisOptions,
+    ) -> &TraceEfficiency {
+        let (models, peaks) = self.yardstick.get_or_init(|| {
+            let models = options.models.clone().unwrap_or_default();
+            (models, options.peaks.clone().unwrap_or_default())
+        });
+        let find = || TraceEfficiency::with_measure(tree.clone(), measure, models, peaks);
+        self.efficiency[side].get_or_init(find)
+    }
+}
+
+/// What a report asks of each trace alone, found out while another thread still aligns them.
+pub(crate) struct LookAhead {
+    measure: Measure,
+    options: AnalysisOptions,
+    cached: Cached,
+}
+
+impl LookAhead {
+    pub(crate) fn new(trees: PerSide<&CallTree>, options: AnalysisOptions) -> LookAhead {
+        LookAhead { measure: Measure::of(trees), options, cached: Cached::default() }
+    }
+
+    /// Looks at the trace of one side.
+    pub(crate) fn at(&self, side: Side, program: &Program) {
+        program.layers(self.measure);
+        program.architecture();
+        self.cached.efficiency(side, program.tree(), self.measure, &self.options);
+    }
+
+    /// The analysis, once the traces are aligned.
+    pub(crate) fn analyse(self, diff: TraceDiff) -> Analysis {
+        Analysis { cached: self.cached, ..Analysis::with_options(diff, self.options) }
+    }
 }
 
 impl Analysis {
@@ -52,8 +94,7 @@ impl Analysis {
     }
 
     pub(super) fn shared_layers(&self, side: Side) -> &Arc<Layers> {
-        let find = || Layers::in_steps(self.tree(side), self.measure(), self.steps(side));
-        self.cached.layers[side].get_or_init(|| Arc::new(find()))
+        self.diff.program(side).layers(self.measure())
     }
 
     /// The layers of both sides, paired.

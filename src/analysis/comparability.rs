@@ -87,7 +87,7 @@ impl Analysis {
 
     /// Two architectures, each told by more than a little evidence.
     fn check_architecture(&self, notes: &mut Notes) {
-        let found = PerSide::from_fn(|side| Architecture::of(self.tree(side)));
+        let found = PerSide::from_fn(|side| self.diff().program(side).architecture());
         let told = found.map(|found| found.filter(|found| !found.is_thin));
         if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
             notes.add(
@@ -98,7 +98,7 @@ impl Analysis {
                     let told = |found: &Found<Architecture>| {
                         format!("{} ({})", found.what.label(), found.evidence.join(", "))
                     };
-                    format!("the models are of two kinds: {} | {}", told(&one), told(&two))
+                    format!("the models are of two kinds: {} | {}", told(one), told(two))
                 },
             );
         }

@@ -20,6 +20,7 @@ mod wall;
 
 pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally, Totals};
 use cached::Cached;
+pub(crate) use cached::LookAhead;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
@@ -93,8 +94,12 @@ impl Analysis {
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
         let diff = diff.into();
         let measure = Measure::of(diff.trees());
-        let (rows, row_of) = account::assign_rows(&diff, measure);
-        let account = Account::new(&diff, measure, &rows);
+        let account = || {
+            let (rows, row_of) = account::assign_rows(&diff, measure);
+            (Account::new(&diff, measure, &rows), rows, row_of)
+        };
+        let categories = || CategoryTable::new(&diff, measure, &options.categories);
+        let ((account, rows, row_of), categories) = rayon::join(account, categories);
         let mut notes = Notes::default();
         if measure == Measure::HostSelfTime {
             notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
@@ -102,7 +107,6 @@ impl Analysis {
                     .to_owned()
             });
         }
-        let categories = CategoryTable::new(&diff, measure, &options.categories);
         let names = side_names::of(diff.trees().map(|tree| &**tree.trace()), &options.names);
         let (runs, cached) = (PerSide::default(), Cached::default());
         let mut analysis = Analysis {

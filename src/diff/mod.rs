@@ -131,6 +131,16 @@ impl TraceDiff {
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
     ) -> TraceDiff {
+        TraceDiff::with_look_ahead(baseline, candidate, options, |_, _| {})
+    }
+
+    /// The same; `look_ahead` finds out what will be asked of each trace alone, while others align them.
+    pub(crate) fn with_look_ahead(
+        baseline: impl Into<Arc<CallTree>>,
+        candidate: impl Into<Arc<CallTree>>,
+        options: DiffOptions,
+        look_ahead: impl Fn(Side, &Program) + Sync,
+    ) -> TraceDiff {
         let owned = PerSide::new(baseline.into(), candidate.into());
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
@@ -139,8 +149,15 @@ impl TraceDiff {
             true => align_in_order(programs.as_ref(), &options.aliases),
             false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
         };
+        let plain_names: PerSide<PlainNames> = PerSide::default();
         // The alignment keeps one thread busy; another one finds out meanwhile what depends on one tree.
-        let look_ahead = || Side::BOTH.iter().for_each(|&side| programs[side].look_ahead());
+        let look_ahead = || {
+            for side in Side::BOTH {
+                programs[side].look_ahead();
+                plain_names[side].look_ahead(trees[side]);
+                look_ahead(side, &programs[side]);
+            }
+        };
         let ((pairing, regions), ()) = rayon::join(align, look_ahead);
         let merged = MergedTree::build(trees, &pairing.partners);
         let mut notes = Notes::default();
@@ -165,7 +182,7 @@ impl TraceDiff {
             relations: pairing.relations,
             regions,
             merged,
-            plain_names: PerSide::default(),
+            plain_names,
             differences: OnceLock::new(),
             notes,
             options,

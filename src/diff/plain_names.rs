@@ -13,18 +13,29 @@ pub(super) struct PlainNames(OnceLock<FxHashMap<(CallKind, TextId), Box<str>>>);
 impl PlainNames {
     /// The plain name of a call of the tree, which must always be the same one.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
-        let name = |call: CallId| Some((tree.kind(call), tree.trace().name_id(tree.event(call)?)));
         // A call without an event is a thread.
-        let Some(key) = name(call) else { return tree.name(call) };
-        let names = self.0.get_or_init(|| {
+        let Some(key) = key(tree, call) else { return tree.name(call) };
+        &self.all(tree)[&key]
+    }
+
+    /// Makes the names.
+    pub(super) fn look_ahead(&self, tree: &CallTree) {
+        self.all(tree);
+    }
+
+    fn all(&self, tree: &CallTree) -> &FxHashMap<(CallKind, TextId), Box<str>> {
+        self.0.get_or_init(|| {
             let mut names = FxHashMap::default();
-            for (kind, id) in tree.calls().filter_map(name) {
+            for (kind, id) in tree.calls().filter_map(|call| key(tree, call)) {
                 names
                     .entry((kind, id))
                     .or_insert_with(|| keys::normalise(kind, tree.trace().text(id)).into());
             }
             names
-        });
-        &names[&key]
+        })
     }
+}
+
+fn key(tree: &CallTree, call: CallId) -> Option<(CallKind, TextId)> {
+    Some((tree.kind(call), tree.trace().name_id(tree.event(call)?)))
 }

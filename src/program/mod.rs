@@ -68,6 +68,8 @@ pub struct Program {
     steps: OnceLock<Steps>,
     phases: OnceLock<Phases>,
     communication: OnceLock<Communication>,
+    layers: OnceLock<Arc<Layers>>,
+    architecture: OnceLock<Option<Found<Architecture>>>,
 }
 
 impl Program {
@@ -84,6 +86,8 @@ impl Program {
             steps: OnceLock::new(),
             phases: OnceLock::new(),
             communication: OnceLock::new(),
+            layers: OnceLock::new(),
+            architecture: OnceLock::new(),
         }
     }
 
@@ -100,6 +104,17 @@ impl Program {
     /// The phase of each call.
     pub fn phases(&self) -> &Phases {
         self.phases.get_or_init(|| Phases::of(&self.tree))
+    }
+
+    /// The layers, and the place of each call; of what both traces of a comparison account.
+    pub(crate) fn layers(&self, measure: Measure) -> &Arc<Layers> {
+        let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
+        self.layers.get_or_init(find)
+    }
+
+    /// What sort of model runs.
+    pub(crate) fn architecture(&self) -> Option<&Found<Architecture>> {
+        self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
     }
 
     /// Works out what every account asks for.

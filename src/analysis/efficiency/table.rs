@@ -34,15 +34,7 @@ type Key<'a> = (String, [[&'a str; 2]; 2]);
 impl Analysis {
     /// The efficiency of one side.
     pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
-        let (models, peaks) = self.cached.yardstick.get_or_init(|| {
-            let options = self.options();
-            let models = options.models.clone().unwrap_or_default();
-            (models, options.peaks.clone().unwrap_or_default())
-        });
-        self.cached.efficiency[side].get_or_init(|| {
-            let tree = self.tree(side).clone();
-            TraceEfficiency::with_measure(tree, self.measure, models, peaks)
-        })
+        self.cached.efficiency(side, self.tree(side), self.measure, self.options())
     }
 
     /// What the events of a row did on one side.
