@@ -6,7 +6,9 @@ use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, ModuleName};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A common node with kernels on both sides, or one stretch of what differs below it.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl Instance {
 /// All instances, in the order of the merged tree.
 pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
     let analysis = pieces.analysis;
-    let mut paths = Paths { analysis, known: BTreeMap::new() };
+    let mut paths = Paths { analysis, known: FxHashMap::default() };
     let (mut instances, mut one_sided) = (Vec::new(), Vec::new());
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
@@ -191,47 +193,56 @@ fn stretch(
 /// Finds the path of a node from those of the nodes above.
 struct Paths<'a> {
     analysis: &'a Analysis,
-    known: BTreeMap<MergedId, String>,
+    /// The landmarks at and above a node, each with ` / ` behind it.
+    known: FxHashMap<MergedId, Rc<str>>,
 }
 
 impl Paths<'_> {
     /// Modules and ops above the node, then the node itself, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
-        if let Some(path) = self.known.get(&node) {
-            return path.clone();
+        let above = self.analysis.diff().merged().parent(node);
+        let around = above.map_or_else(|| "".into(), |above| self.around(above));
+        format!("{around}{}", self.name(node).unwrap_or_default())
+    }
+
+    fn around(&mut self, node: MergedId) -> Rc<str> {
+        let merged = self.analysis.diff().merged();
+        let mut new = Vec::new();
+        let mut next = Some(node);
+        while let Some(at) = next.filter(|at| !self.known.contains_key(at)) {
+            new.push(at);
+            next = merged.parent(at);
         }
-        let mut names = vec![self.name(node).unwrap_or_default()];
-        let mut above = self.analysis.diff().merged().parent(node);
-        while let Some(id) = above {
-            let is_pair = matches!(self.analysis.diff().merged().node(id), MergedNode::Both(..));
-            names.extend((is_pair && self.is_landmark(id)).then(|| self.name(id)).flatten());
-            above = self.analysis.diff().merged().parent(id);
+        let mut path: Rc<str> = next.map_or_else(|| "".into(), |at| self.known[&at].clone());
+        for &at in new.iter().rev() {
+            let is_pair = matches!(merged.node(at), MergedNode::Both(..));
+            if let Some(name) = (is_pair && self.is_landmark(at)).then(|| self.name(at)).flatten() {
+                path = format!("{path}{name} / ").into();
+            }
+            self.known.insert(at, path.clone());
         }
-        names.reverse();
-        let path = names.join(" / ");
-        self.known.insert(node, path.clone());
         path
     }
 
     /// Name of a pair without what differs between its instances. One-sided calls are no part of a
     /// path: they are what differs.
-    fn name(&self, node: MergedId) -> Option<String> {
+    fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
-            return Some("thread".to_owned());
+            return Some("thread");
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
             // A region, which both sides stand for.
-            MergedNode::Only(side, call) => return Some(diff.plain_name(side, call).to_owned()),
+            MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [
             diff.plain_name(Side::Baseline, baseline),
             diff.plain_name(Side::Candidate, candidate),
         ]
-        .map(|name| ModuleName::instance_or_name(name).to_owned());
-        match &names {
-            [a, b] if a == b => Some(a.clone()),
+        .map(ModuleName::instance_or_name);
+        match names {
+            [a, b] if a == b => Some(a),
             _ => None,
         }
     }
