@@ -8,6 +8,7 @@ mod comparability;
 mod conditions;
 mod efficiency;
 mod fusion;
+mod grouped;
 mod kernels;
 mod layers;
 mod options;
@@ -47,7 +48,7 @@ pub use wall::{IdleKind, IdleRow, Part, Wall, WallBasis, WallTotals, Window};
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
-use crate::trace::{Nanos, Notes, newly_busy};
+use crate::trace::{Nanos, Notes, TextId, newly_busy};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::sync::Arc;
 
@@ -70,6 +71,14 @@ pub struct Analysis {
     /// Further runs of each side.
     runs: PerSide<Vec<Run>>,
     cached: Cached,
+}
+
+/// What tells the name of a row: rows of equal ids have one name. Rows stand for events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RowNameIds {
+    kind: RowKind,
+    names: PerSide<Option<TextId>>,
+    is_aliased: bool,
 }
 
 impl Analysis {
@@ -241,6 +250,19 @@ impl Analysis {
             (_, Some(a), Some(b)) if a != b => format!("{a} | {b}"),
             (_, Some(name), _) | (_, None, Some(name)) => name.to_owned(),
             (_, None, None) => String::new(),
+        }
+    }
+
+    /// What tells the name of a row, and whether its sides have another.
+    pub(crate) fn row_name_ids(&self, row: &Row) -> RowNameIds {
+        let name = |side: Side| {
+            let (tree, call) = (self.tree(side), row.calls[side]?);
+            Some(tree.trace().name_id(tree.event(call)?))
+        };
+        RowNameIds {
+            kind: row.kind,
+            names: PerSide::from_fn(name),
+            is_aliased: self.is_aliased(row),
         }
     }
 

@@ -2,11 +2,12 @@
 //! what stands below one common node on one side alone.
 
 use super::scale::Scale;
-use crate::analysis::{Analysis, Efficiency, Row, RowKind};
+use crate::analysis::grouped::Grouped;
+use crate::analysis::{Analysis, Efficiency, Row, RowKind, RowNameIds};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::trace::{Nanos, TextId};
 use crate::tree::CallId;
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub(super) struct PartKey {
 }
 
 /// Where the work of a part stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     /// At a call that both traces have.
     Common,
@@ -64,21 +65,12 @@ pub(super) struct BusyPart<'a> {
 /// All busy time of work of the window; nothing is left over.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
-    let mut parts: BTreeMap<PartKey, BusyPart<'_>> = BTreeMap::new();
+    let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
     for (at, row) in analysis.rows().iter().enumerate() {
-        let (node, key) = key(analysis, row);
-        let part = parts.entry(key.clone()).or_insert_with(|| BusyPart {
-            key,
-            node,
-            nodes: Vec::new(),
-            rows: Vec::new(),
-            time: PerSide::default(),
-            count: PerSide::default(),
-            kernels: PerSide::default(),
-            facing: PerSide::default(),
-            ops: PerSide::default(),
-            efficiency: PerSide::default(),
-        });
+        let (kind, node) = (part_kind(analysis, row), part_node(analysis, row));
+        let ids = part_ids(analysis, row, kind, node);
+        let key = || key(analysis, row, kind, node);
+        let part = parts.entry(ids, key, |key| BusyPart::empty(key.clone(), node));
         let works = |side: &Side| !row.events[*side].is_empty();
         if !analysis.is_of_other_steps(row) {
             part.rows.push(at);
@@ -93,10 +85,25 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             }
         }
     }
-    parts.into_values().collect()
+    parts.into_sorted().map(|(_, part)| part).collect()
 }
 
 impl<'a> BusyPart<'a> {
+    fn empty(key: PartKey, node: Option<MergedId>) -> BusyPart<'a> {
+        BusyPart {
+            key,
+            node,
+            nodes: Vec::new(),
+            rows: Vec::new(),
+            time: PerSide::default(),
+            count: PerSide::default(),
+            kernels: PerSide::default(),
+            facing: PerSide::default(),
+            ops: PerSide::default(),
+            efficiency: PerSide::default(),
+        }
+    }
+
     fn add(&mut self, analysis: &'a Analysis, row: &Row, side: Side) {
         let tree = analysis.tree(side);
         self.count[side] += 1;
@@ -143,17 +150,20 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-fn key(analysis: &Analysis, row: &Row) -> (Option<MergedId>, PartKey) {
+/// The node at which the work of a row stands.
+fn part_node(analysis: &Analysis, row: &Row) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
     let own = call(Side::Baseline).or_else(|| call(Side::Candidate));
     let own = own.map(|(side, call)| merged.of(side, call));
-    let kind = part_kind(analysis, row);
-    let node = match kind {
+    match part_kind(analysis, row) {
         PartKind::Common | PartKind::Region => own,
         PartKind::Below => own.and_then(|own| analysis.common_above(own)).or(own),
         PartKind::Unlinked => None,
-    };
+    }
+}
+
+fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
     let name = match (kind, node) {
         (PartKind::Common | PartKind::Region, _) | (_, None) => analysis.row_name(row),
         (PartKind::Below | PartKind::Unlinked, Some(node)) => analysis.plain_node_name(node),
@@ -163,7 +173,39 @@ fn key(analysis: &Analysis, row: &Row) -> (Option<MergedId>, PartKey) {
         PartKind::Below | PartKind::Region | PartKind::Unlinked => PerSide::default(),
     };
     let module = node.map_or_else(String::new, |node| analysis.module_class(node));
-    (node, PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind })
+    PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
+}
+
+/// What tells the key of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum PartIds {
+    /// Of what both have: name, shapes and types of each side, names of the modules around.
+    Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
+    /// Of what stands at one node.
+    At(PartKind, Option<MergedId>, RowNameIds),
+}
+
+fn part_ids(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartIds {
+    let names = analysis.row_name_ids(row);
+    match (kind, node) {
+        (PartKind::Common, Some(node)) => {
+            let shapes = |side: Side| {
+                let call = row.calls[side];
+                let arguments = call.and_then(|call| analysis.tree(side).arguments(call));
+                arguments.map_or([TextId::EMPTY; 2], |found| [found.dims, found.types])
+            };
+            let node = analysis.diff().merged().node(node);
+            let module = |side: Side| {
+                let tree = analysis.tree(side);
+                let module = tree.module(node.call(side)?)?;
+                Some(tree.trace().name_id(tree.event(module)?))
+            };
+            PartIds::Common(names, PerSide::from_fn(shapes), PerSide::from_fn(module))
+        }
+        (PartKind::Common | PartKind::Below | PartKind::Region | PartKind::Unlinked, _) => {
+            PartIds::At(kind, node, names)
+        }
+    }
 }
 
 fn part_kind(analysis: &Analysis, row: &Row) -> PartKind {

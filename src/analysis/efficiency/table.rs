@@ -6,10 +6,11 @@
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
-use crate::analysis::{Analysis, Row};
+use crate::analysis::grouped::Grouped;
+use crate::analysis::{Analysis, Row, RowNameIds};
 use crate::side::{PerSide, Side};
+use crate::trace::TextId;
 use crate::tree::CallId;
-use std::collections::BTreeMap;
 
 /// All rows, or ops, of one name and shapes.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +31,15 @@ pub struct EfficiencyRow {
 
 /// Name, shapes and types of both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
+
+/// What tells a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Ids {
+    /// Of a row: its name, and shapes and types of both sides.
+    Row(RowNameIds, [[TextId; 2]; 2]),
+    /// Of an op of one side: the job, by its number.
+    Job(Side, usize),
+}
 
 impl Analysis {
     /// The efficiency of one side.
@@ -53,7 +63,7 @@ impl Analysis {
         for row in self.rows() {
             table.add(row);
         }
-        let mut rows: Vec<EfficiencyRow> = table.groups.into_values().collect();
+        let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
         // The sort is stable: of equals by name, shapes and types.
         rows.sort_by(|a, b| {
             let saved =
@@ -70,7 +80,7 @@ impl Analysis {
 /// The groups as they are filled.
 struct Table<'a> {
     analysis: &'a Analysis,
-    groups: BTreeMap<Key<'a>, EfficiencyRow>,
+    groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
     /// Jobs that were counted.
     counted: PerSide<Vec<bool>>,
 }
@@ -78,7 +88,7 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn new(analysis: &'a Analysis) -> Table<'a> {
         let counted = PerSide::from_fn(|side| vec![false; analysis.efficiency(side).job_count()]);
-        Table { analysis, groups: BTreeMap::new(), counted }
+        Table { analysis, groups: Grouped::new(), counted }
     }
 
     fn add(&mut self, row: &'a Row) {
@@ -96,13 +106,14 @@ impl<'a> Table<'a> {
     fn add_row(&mut self, row: &'a Row) {
         let analysis = self.analysis;
         let shapes = Side::BOTH.map(|side| {
-            let tree = analysis.tree(side);
-            let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-            arguments.map_or(["", ""], |found| {
-                [tree.trace().text(found.dims), tree.trace().text(found.types)]
-            })
+            let arguments = row.calls[side].and_then(|call| analysis.tree(side).arguments(call));
+            arguments.map_or([TextId::EMPTY; 2], |found| [found.dims, found.types])
         });
-        let group = group(&mut self.groups, (analysis.row_name(row), shapes));
+        let text =
+            |side: Side| shapes[side as usize].map(|id| analysis.tree(side).trace().text(id));
+        let key = || (analysis.row_name(row), Side::BOTH.map(text));
+        let ids = Ids::Row(analysis.row_name_ids(row), shapes);
+        let group = self.groups.entry(ids, key, empty_row);
         for side in Side::BOTH {
             let efficiency = analysis.efficiency(side);
             group.count[side] += u64::from(!row.events[side].is_empty());
@@ -130,9 +141,11 @@ impl<'a> Table<'a> {
         let (Some(job), Some(number)) = (efficiency.job(event), efficiency.number(event)) else {
             return;
         };
-        let [op, dims, types] = efficiency.op_and_shapes(job);
-        let key = (op.to_owned(), [[dims, types]; 2]);
-        let group = group(&mut self.groups, key);
+        let key = || {
+            let [op, dims, types] = efficiency.op_and_shapes(job);
+            (op.to_owned(), [[dims, types]; 2])
+        };
+        let group = self.groups.entry(Ids::Job(side, number), key, empty_row);
         let counted = &mut self.counted[side][number];
         group.count[side] += u64::from(!std::mem::replace(counted, true));
         let time = analysis.time_of(side, event);
@@ -143,18 +156,14 @@ impl<'a> Table<'a> {
     }
 }
 
-fn group<'g, 'a>(
-    groups: &'g mut BTreeMap<Key<'a>, EfficiencyRow>,
-    key: Key<'a>,
-) -> &'g mut EfficiencyRow {
-    let of = |at: usize| PerSide::new(key.1[0][at].to_owned(), key.1[1][at].to_owned());
-    let empty = EfficiencyRow {
-        name: key.0.clone(),
+fn empty_row((name, shapes): &Key<'_>) -> EfficiencyRow {
+    let of = |at: usize| PerSide::new(shapes[0][at].to_owned(), shapes[1][at].to_owned());
+    EfficiencyRow {
+        name: name.clone(),
         dims: of(0),
         types: of(1),
         count: PerSide::default(),
         efficiency: PerSide::default(),
         events: PerSide::default(),
-    };
-    groups.entry(key).or_insert(empty)
+    }
 }

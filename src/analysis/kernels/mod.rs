@@ -6,6 +6,7 @@ mod stacks;
 pub use same_kernels::{SameKernelRow, SameKernels};
 pub use stacks::PythonStack;
 
+use super::grouped::Grouped;
 use super::{Analysis, CategoryId, EventCategory, Judgement, Row, Tally};
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
@@ -66,15 +67,19 @@ impl Analysis {
 
     /// The events by name, kind of work and launching op, most time of both sides first.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
-        let mut groups: BTreeMap<(&str, &str, EventCategory), Tally> = BTreeMap::new();
+        let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
         for (side, event) in self.accounted() {
             let tree = self.tree(side);
-            let op = self.op_of(side, event).map_or("", |op| tree.name(op));
-            let key = (tree.name(event), op, self.category(side, event));
-            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
+            let op = self.op_of(side, event);
+            let id = |call: CallId| Some(tree.trace().name_id(tree.event(call)?));
+            let category = self.category(side, event);
+            let ids = (side, id(event), op.and_then(id), category);
+            let key = || (tree.name(event), op.map_or("", |op| tree.name(op)), category);
+            let tally = groups.entry(ids, key, |_| Tally::default());
+            tally.add(side, event, self.time_of(side, event));
         }
         let mut rows: Vec<KernelRow> = groups
-            .into_iter()
+            .into_sorted()
             .map(|((kernel, op, category), tally)| KernelRow {
                 kernel: kernel.to_owned(),
                 category,

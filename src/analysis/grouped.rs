@@ -1,0 +1,64 @@
+//! Values by a key that is told by texts: those are looked at once for each combination of ids, of which there are far
+//! fewer than rows or events.
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+/// Groups in the order of their keys. `Ids` tell the key, but several may tell the same one.
+#[derive(Debug)]
+pub(super) struct Grouped<Ids, Key, Value> {
+    known: FxHashMap<Ids, usize>,
+    places: BTreeMap<Key, usize>,
+    values: Vec<Value>,
+}
+
+impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
+    pub(super) fn new() -> Self {
+        Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
+    }
+
+    /// The value of a group; `key` and `value` make them where they are new.
+    pub(super) fn entry(
+        &mut self,
+        ids: Ids,
+        key: impl FnOnce() -> Key,
+        value: impl FnOnce(&Key) -> Value,
+    ) -> &mut Value {
+        let (places, values) = (&mut self.places, &mut self.values);
+        let at = *self.known.entry(ids).or_insert_with(|| {
+            let key = key();
+            if let Some(&at) = places.get(&key) {
+                return at;
+            }
+            values.push(value(&key));
+            places.insert(key, values.len() - 1);
+            values.len() - 1
+        });
+        &mut self.values[at]
+    }
+
+    /// The groups by key.
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = (Key, Value)> {
+        let mut values: Vec<Option<Value>> = self.values.into_iter().map(Some).collect();
+        let places = self.places.into_iter();
+        places.filter_map(move |(key, at)| Some((key, values[at].take()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Grouped;
+
+    #[test]
+    fn ids_of_one_key_share_a_group_and_groups_come_by_key() {
+        let mut groups: Grouped<u32, &str, Vec<u32>> = Grouped::new();
+        for (id, key) in [(7, "b"), (1, "b"), (3, "a"), (7, "never asked")] {
+            groups.entry(id, || key, |_| Vec::new()).push(id);
+        }
+        assert_eq!(
+            groups.into_sorted().collect::<Vec<_>>(),
+            [("a", vec![3]), ("b", vec![7, 1, 7])]
+        );
+    }
+}
