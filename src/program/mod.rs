@@ -33,6 +33,7 @@ mod query;
 mod repeats;
 mod selection;
 mod steps;
+mod stretches;
 mod synchronisation;
 mod words;
 

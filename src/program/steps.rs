@@ -11,6 +11,7 @@
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
 use super::repeats::{RepeatDetection, repeats};
+use super::stretches::Stretches;
 use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 
@@ -63,8 +64,8 @@ pub struct StepSpan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
     spans: Vec<StepSpan>,
-    /// The step of each call; `u32::MAX` outside of all.
-    of_calls: Vec<u32>,
+    /// The step of each call; `None` outside of all.
+    of_calls: Stretches<Option<StepId>>,
 }
 
 impl Steps {
@@ -80,15 +81,15 @@ impl Steps {
             spans = repeat_spans(tree);
         }
         let finder = Finder::new(&spans, tree.trace().threads().len());
-        let mut of_calls = vec![u32::MAX; tree.len()];
+        let mut of_calls = Stretches::new();
         for call in tree.calls() {
-            of_calls[call.index()] = match (tree.kind(call), tree.parent(call), tree.event(call)) {
-                (CallKind::Gpu, Some(launch), _) => of_calls[launch.index()],
+            of_calls.push(match (tree.kind(call), tree.parent(call), tree.event(call)) {
+                (CallKind::Gpu, Some(launch), _) => of_calls.get(launch.index()).flatten(),
                 (_, _, Some(event)) => {
                     finder.at(tree.trace().thread_of(event), tree.trace().start(event))
                 }
-                (_, _, None) => u32::MAX,
-            };
+                (_, _, None) => None,
+            });
         }
         Steps { spans, of_calls }
     }
@@ -130,7 +131,7 @@ impl Steps {
 
     /// The step in which a call was made; for a GPU event the step in which it was launched.
     pub fn step(&self, call: CallId) -> Option<StepId> {
-        Some(self.of_calls[call.index()]).filter(|&step| step != u32::MAX).map(StepId)
+        self.of_calls.get(call.index()).flatten()
     }
 }
 
@@ -253,11 +254,11 @@ impl<'a> Finder<'a> {
         Finder { spans, lists }
     }
 
-    fn at(&self, thread: ThreadId, moment: Nanos) -> u32 {
+    fn at(&self, thread: ThreadId, moment: Nanos) -> Option<StepId> {
         let list = if self.lists.len() == 1 { 0 } else { thread.index() };
         let list = &self.lists[list];
         let after = list.partition_point(|&at| self.spans[at as usize].start <= moment);
         let step = list[..after].last().copied();
-        step.filter(|&at| moment < self.spans[at as usize].end).unwrap_or(u32::MAX)
+        step.filter(|&at| moment < self.spans[at as usize].end).map(StepId)
     }
 }

@@ -15,6 +15,7 @@ mod stacks;
 
 use super::Measure;
 use super::steps::Steps;
+use super::stretches::Stretches;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use graphs::Reaches;
@@ -82,7 +83,7 @@ pub struct Layers {
     /// All places that there are: those around the layers, then the layers.
     places: Vec<LayerPlace>,
     /// Position in `places` of the place of each call; empty in a trace without layers.
-    of_calls: Vec<u32>,
+    of_calls: Stretches<u32>,
 }
 
 /// The places that are no layer.
@@ -106,7 +107,7 @@ impl Layers {
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
         found.extend(replayed);
         if found.is_empty() {
-            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Vec::new() };
+            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Stretches::new() };
         }
         let mut places = AROUND.to_vec();
         let mut of_calls = layered(tree, &found, &mut places);
@@ -117,7 +118,7 @@ impl Layers {
             *at = around.expect("the place is no layer") as u32;
         }
         let stacks = found.into_iter().map(|found| found.stack).collect();
-        Layers { stacks, places, of_calls }
+        Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
     }
 
     /// The stacks: those of modules by time, then those of graphs by first launch.
@@ -143,7 +144,7 @@ impl Layers {
     /// Where a call stands; for a GPU event where it was launched.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
-        at.map_or(LayerPlace::NoLayers, |&at| self.places[at as usize])
+        at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
     }
 }
 

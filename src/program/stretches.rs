@@ -1,0 +1,80 @@
+//! A column in which many calls in a row mostly have one value, which is kept once for all of them: steps and layers
+//! hold thousands of calls, and a large trace has millions.
+
+/// Entries after which it is noted which stretch they are in, so that no search is needed.
+const BLOCK: usize = 64;
+
+/// Values by position, dense from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stretches<T> {
+    /// Where each stretch begins, and the value of all in it.
+    starts: Vec<u32>,
+    values: Vec<T>,
+    /// The stretch of the first entry of each block.
+    of_blocks: Vec<u32>,
+    len: usize,
+}
+
+impl<T: Copy + PartialEq> Stretches<T> {
+    pub(super) fn new() -> Stretches<T> {
+        Stretches { starts: Vec::new(), values: Vec::new(), of_blocks: Vec::new(), len: 0 }
+    }
+
+    pub(super) fn push(&mut self, value: T) {
+        if self.values.last() != Some(&value) {
+            self.starts.push(self.len as u32);
+            self.values.push(value);
+        }
+        if self.len.is_multiple_of(BLOCK) {
+            self.of_blocks.push(self.values.len() as u32 - 1);
+        }
+        self.len += 1;
+    }
+
+    /// The value at a position; `None` behind the end.
+    pub(super) fn get(&self, at: usize) -> Option<T> {
+        if at >= self.len {
+            return None;
+        }
+        let mut stretch = self.of_blocks[at / BLOCK] as usize;
+        while self.starts.get(stretch + 1).is_some_and(|&next| next as usize <= at) {
+            stretch += 1;
+        }
+        Some(self.values[stretch])
+    }
+}
+
+impl<T: Copy + PartialEq> FromIterator<T> for Stretches<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Stretches<T> {
+        let mut stretches = Stretches::new();
+        values.into_iter().for_each(|value| stretches.push(value));
+        stretches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, Stretches};
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_stretch_is_kept_once() {
+        let stretches: Stretches<u8> =
+            std::iter::repeat_n(7, 10 * BLOCK).chain([8, 8, 7]).collect();
+        assert_eq!((stretches.starts, stretches.values), (vec![0, 640, 642], vec![7, 8, 7]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_is_found_where_it_was_put(
+            rows in prop::collection::vec((0..3_u8, 1..200_usize), 0..20),
+        ) {
+            let values: Vec<u8> =
+                rows.into_iter().flat_map(|(value, count)| std::iter::repeat_n(value, count)).collect();
+            let stretches: Stretches<u8> = values.iter().copied().collect();
+            for at in 0..=values.len() {
+                prop_assert_eq!(stretches.get(at), values.get(at).copied());
+            }
+        }
+    }
+}
