@@ -33,7 +33,6 @@ mod query;
 mod repeats;
 mod selection;
 mod steps;
-mod stretches;
 mod synchronisation;
 mod words;
 

@@ -11,9 +11,8 @@
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
 use super::repeats::{RepeatDetection, repeats};
-use super::stretches::Stretches;
 use crate::trace::{EventId, Nanos, ThreadId};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, Stretches};
 
 /// A step of one trace: its position by start, from 0. Two traces' steps are paired by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

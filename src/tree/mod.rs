@@ -21,12 +21,14 @@ mod links;
 mod module_name;
 mod nest;
 mod options;
+mod stretches;
 
 pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
 pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
+pub(crate) use stretches::Stretches;
 
 use crate::trace::{
     Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, ThreadId, Trace,
@@ -108,7 +110,7 @@ pub struct CallTree {
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
     /// The innermost module call at or above each call; made when the first is asked for.
-    modules: OnceLock<Vec<u32>>,
+    modules: OnceLock<Stretches<Option<CallId>>>,
     /// Forward and backward ops; found when first asked for.
     backward: OnceLock<Vec<(CallId, CallId)>>,
     notes: Notes,
@@ -402,27 +404,28 @@ impl CallTree {
 
     /// The innermost `nn.Module` call at or above a call.
     pub fn module(&self, call: CallId) -> Option<CallId> {
-        Some(self.modules()[call.index()]).filter(|&module| module != NONE).map(CallId)
+        self.modules().get(call.index()).flatten()
     }
 
     /// Whether the call is a frame of an `nn.Module`.
     pub fn is_module(&self, call: CallId) -> bool {
-        self.modules()[call.index()] == call.0
+        self.module(call) == Some(call)
     }
 
-    fn modules(&self) -> &[u32] {
+    fn modules(&self) -> &Stretches<Option<CallId>> {
         self.modules.get_or_init(|| {
             let mut is_module = ByName::new(&self.trace);
-            let mut modules: Vec<u32> = Vec::with_capacity(self.len());
+            let mut modules: Stretches<Option<CallId>> = Stretches::new();
             for call in self.calls() {
                 let mut frame = || {
                     let name = self.trace.name_id(self.event(call)?);
                     let say = || ModuleName::of(self.trace.text(name)).is_some();
-                    is_module.get(name, say).then_some(call.0)
+                    is_module.get(name, say).then_some(call)
                 };
                 let own = if self.kind(call) == CallKind::Frame { frame() } else { None };
-                let above = || self.parent(call).map(|above| modules[above.index()]);
-                modules.push(own.or_else(above).unwrap_or(NONE));
+                let above = || modules.get(self.parent(call)?.index()).flatten();
+                let module = own.or_else(above);
+                modules.push(module);
             }
             modules
         })

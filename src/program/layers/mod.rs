@@ -15,9 +15,8 @@ mod stacks;
 
 use super::Measure;
 use super::steps::Steps;
-use super::stretches::Stretches;
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use graphs::Reaches;
 use rustc_hash::FxHashMap;
 use stacks::Found;

@@ -1,12 +1,12 @@
-//! A column in which many calls in a row mostly have one value, which is kept once for all of them: steps and layers
-//! hold thousands of calls, and a large trace has millions.
+//! A column in which many calls in a row mostly have one value, which is kept once for all of them: steps, layers and
+//! modules hold many calls, and a large trace has millions.
 
 /// Entries after which it is noted which stretch they are in, so that no search is needed.
 const BLOCK: usize = 64;
 
 /// Values by position, dense from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stretches<T> {
+pub(crate) struct Stretches<T> {
     /// Where each stretch begins, and the value of all in it.
     starts: Vec<u32>,
     values: Vec<T>,
@@ -16,11 +16,11 @@ pub(super) struct Stretches<T> {
 }
 
 impl<T: Copy + PartialEq> Stretches<T> {
-    pub(super) fn new() -> Stretches<T> {
+    pub(crate) fn new() -> Stretches<T> {
         Stretches { starts: Vec::new(), values: Vec::new(), of_blocks: Vec::new(), len: 0 }
     }
 
-    pub(super) fn push(&mut self, value: T) {
+    pub(crate) fn push(&mut self, value: T) {
         if self.values.last() != Some(&value) {
             self.starts.push(self.len as u32);
             self.values.push(value);
@@ -32,7 +32,7 @@ impl<T: Copy + PartialEq> Stretches<T> {
     }
 
     /// The value at a position; `None` behind the end.
-    pub(super) fn get(&self, at: usize) -> Option<T> {
+    pub(crate) fn get(&self, at: usize) -> Option<T> {
         if at >= self.len {
             return None;
         }
