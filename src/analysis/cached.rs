@@ -3,8 +3,8 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks, StepTime,
-    TraceEfficiency, Verdicts, Wall,
+    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks, SameKernels,
+    StepRow, StepTime, TraceEfficiency, Verdicts, Wall,
 };
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
@@ -27,6 +27,8 @@ pub(super) struct Cached {
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
+    pub(super) step_rows: OnceLock<Vec<StepRow>>,
+    pub(super) same_kernels: OnceLock<SameKernels>,
 }
 
 impl Analysis {
