@@ -3,8 +3,8 @@
 //! Each of these walks all calls of a tree, and a report asks some thirty times.
 
 use super::{
-    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks, SameKernels,
-    StepRow, StepTime, TraceEfficiency, Verdicts, Wall,
+    Analysis, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models, Peaks,
+    SameKernels, StepRow, StepTime, TraceEfficiency, Verdicts, Wall,
 };
 use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};

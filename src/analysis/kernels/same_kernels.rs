@@ -95,14 +95,21 @@ impl Analysis {
     fn by_event_name(&self, row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
         let mut events: Vec<Named> = Vec::new();
         for side in Side::BOTH {
-            events.extend(row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)));
+            events.extend(
+                row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
+            );
         }
         // The sort is stable: the events of a name stay in their order.
         events.sort_by_key(|event| event.0);
         events
     }
 
-    fn empty_same(&self, row: &Row, (_, side, event): Named, shapes: PerSide<TextId>) -> SameKernelRow {
+    fn empty_same(
+        &self,
+        row: &Row,
+        (_, side, event): Named,
+        shapes: PerSide<TextId>,
+    ) -> SameKernelRow {
         let shape = |side| self.tree(side).trace().text(shapes[side]).to_owned();
         SameKernelRow {
             op: self.row_name(row),
