@@ -5,7 +5,10 @@ use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use crate::tree::CallId;
-use std::collections::{BTreeMap, BTreeSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::hash::Hash;
 
 /// Rows that are looked at together: of one name, or of one name and arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,26 +58,31 @@ pub struct LoweringSide {
 impl Analysis {
     /// Rows grouped by name: largest baseline time first, then candidate time, then name.
     pub fn by_name(&self) -> Vec<RowGroup> {
-        let mut groups: BTreeMap<String, RowGroup> = BTreeMap::new();
-        for (at, row) in self.rows().iter().enumerate() {
-            let name = self.row_name(row);
-            add(groups.entry(name.clone()).or_insert_with(|| empty(name)), at, row);
-        }
-        let mut groups: Vec<RowGroup> = groups.into_values().collect();
-        groups.sort_by_key(order);
-        groups
+        self.grouped_rows(|_| ())
     }
 
     /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
-        let mut groups: BTreeMap<(String, [[&str; 2]; 4]), RowGroup> = BTreeMap::new();
+        self.grouped_rows(|row| {
+            PerSide::from_fn(|side| {
+                let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
+                arguments.copied().unwrap_or_default()
+            })
+        })
+    }
+
+    /// Rows grouped by name and by what `key` tells of them.
+    fn grouped_rows<K: Eq + Hash>(&self, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
+        let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
+        let mut groups: Vec<RowGroup> = Vec::new();
         for (at, row) in self.rows().iter().enumerate() {
-            let name = self.row_name(row);
-            let key = (name.clone(), self.argument_texts(row));
-            add(groups.entry(key).or_insert_with(|| empty(name)), at, row);
+            let group = *numbers.entry((self.row_name(row), key(row))).or_insert_with_key(|key| {
+                groups.push(empty(key.0.clone()));
+                groups.len() - 1
+            });
+            add(&mut groups[group], at, row);
         }
-        let mut groups: Vec<RowGroup> = groups.into_values().collect();
-        groups.sort_by(|a, b| order(a).cmp(&order(b)).then(a.rows[0].cmp(&b.rows[0])));
+        groups.sort_by(|a, b| order(a).cmp(&order(b)));
         groups
     }
 
@@ -83,11 +91,6 @@ impl Analysis {
         let tree = self.tree(side);
         let arguments = row.calls[side].and_then(|call| tree.arguments(call));
         arguments.map_or("", |arguments| tree.trace().text(arguments.text(argument)))
-    }
-
-    /// All arguments of a row's op, baseline and candidate in turn.
-    pub(in crate::analysis) fn argument_texts(&self, row: &Row) -> [[&str; 2]; 4] {
-        Argument::ALL.map(|argument| Side::BOTH.map(|side| self.argument_text(row, argument, side)))
     }
 
     /// For each row name, the ops and kernels that it became on each side.
@@ -106,7 +109,7 @@ impl Analysis {
     fn add_lowering(&self, lowering: &mut LoweringSide, row: &Row, side: Side) {
         let tree = self.tree(side);
         lowering.time += row.time[side];
-        let mut counted: BTreeSet<CallId> = BTreeSet::new();
+        let mut counted: FxHashSet<CallId> = FxHashSet::default();
         for &event in &row.events[side] {
             let time = self.measure.time(tree, event);
             add_named(&mut lowering.kernels, tree.name(event), 1, time);
@@ -119,7 +122,10 @@ impl Analysis {
 }
 
 fn add_named(names: &mut BTreeMap<String, (u64, Nanos)>, name: &str, count: u64, time: Nanos) {
-    let entry = names.entry(name.to_owned()).or_default();
+    let entry = match names.get_mut(name) {
+        Some(entry) => entry,
+        None => names.entry(name.to_owned()).or_default(),
+    };
     entry.0 += count;
     entry.1 += time;
 }
@@ -135,7 +141,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-fn order(sums: &RowGroup) -> impl Ord + use<> {
-    use std::cmp::Reverse;
-    (Reverse(sums.time.baseline), Reverse(sums.time.candidate), sums.name.clone())
+/// Of equal times and names, the first row comes first.
+fn order(sums: &RowGroup) -> impl Ord + '_ {
+    (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

@@ -61,10 +61,16 @@ impl<'a> Sampler<'a> {
             let row = self.analysis.row_index(side, *event);
             row.and_then(|row| works.get(row)).is_some_and(|&work| work != Work::Same)
         };
-        let changed = PerSide::from_fn(|side| {
-            events[side].iter().copied().filter(|event| has_changed(side, event)).collect()
+        let changed: PerSide<Vec<CallId>> = PerSide::from_fn(|side| match works.is_empty() {
+            true => Vec::new(),
+            false => {
+                events[side].iter().copied().filter(|event| has_changed(side, event)).collect()
+            }
         });
-        let share = difference_of_means(&self.samples(&changed));
+        let share = match Side::BOTH.into_iter().all(|side| changed[side].is_empty()) {
+            true => 0.0,
+            false => difference_of_means(&self.samples(&changed)),
+        };
         Question {
             work: match explains(share, difference_of_means(&samples)) {
                 true => Work::Changed,
