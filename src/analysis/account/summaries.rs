@@ -3,7 +3,7 @@
 use super::Row;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::trace::{Argument, Nanos};
+use crate::trace::{Argument, Nanos, TextId, Trace};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -95,37 +95,61 @@ impl Analysis {
 
     /// For each row name, the ops and kernels that it became on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
-        let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
+        let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
-            let lowering = lowerings.entry(self.row_name(row)).or_default();
-            lowering.row_count += 1;
+            let of_name = counts.entry(self.row_name(row)).or_default();
+            of_name.0 += 1;
             for side in Side::BOTH {
-                self.add_lowering(&mut lowering.sides[side], row, side);
+                self.count_lowering(&mut of_name.1[side], row, side);
             }
         }
-        lowerings
+        let lowering = |(name, (row_count, counts)): (String, (u64, PerSide<Counts>))| {
+            let sides = PerSide::from_fn(|side| counts[side].named(self.tree(side).trace()));
+            (name, Lowering { row_count, sides })
+        };
+        counts.into_iter().map(lowering).collect()
     }
 
-    fn add_lowering(&self, lowering: &mut LoweringSide, row: &Row, side: Side) {
+    fn count_lowering(&self, counts: &mut Counts, row: &Row, side: Side) {
         let tree = self.tree(side);
-        lowering.time += row.time[side];
+        let name = |call: CallId| {
+            tree.trace().name_id(tree.event(call).expect("ops and accounted calls are events"))
+        };
+        counts.time += row.time[side];
         let mut counted: FxHashSet<CallId> = FxHashSet::default();
         for &event in &row.events[side] {
             let time = self.measure.time(tree, event);
-            add_named(&mut lowering.kernels, tree.name(event), 1, time);
+            add_count(&mut counts.kernels, name(event), 1, time);
             if let Some(op) = self.op_of(side, event) {
                 // An op that launches three kernels is one op.
-                add_named(&mut lowering.ops, tree.name(op), u64::from(counted.insert(op)), time);
+                add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
             }
         }
     }
 }
 
-fn add_named(names: &mut BTreeMap<String, (u64, Nanos)>, name: &str, count: u64, time: Nanos) {
-    let entry = match names.get_mut(name) {
-        Some(entry) => entry,
-        None => names.entry(name.to_owned()).or_default(),
-    };
+/// Number and time of each name.
+type ByName = BTreeMap<TextId, (u64, Nanos)>;
+
+/// A [`LoweringSide`] before its names are looked up: there are many events of few names.
+#[derive(Default)]
+struct Counts {
+    time: Nanos,
+    ops: ByName,
+    kernels: ByName,
+}
+
+impl Counts {
+    fn named(&self, trace: &Trace) -> LoweringSide {
+        let named = |counts: &ByName| {
+            counts.iter().map(|(&name, &count)| (trace.text(name).to_owned(), count)).collect()
+        };
+        LoweringSide { time: self.time, ops: named(&self.ops), kernels: named(&self.kernels) }
+    }
+}
+
+fn add_count(counts: &mut ByName, name: TextId, count: u64, time: Nanos) {
+    let entry = counts.entry(name).or_default();
     entry.0 += count;
     entry.1 += time;
 }
