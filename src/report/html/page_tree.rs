@@ -30,11 +30,16 @@ pub(super) struct PageTree<'a> {
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// Time in ns of the nodes that have some, with what is left out below: position, trace1, trace2.
-    own: Vec<(u32, i64, i64)>,
-    /// Nodes left out below: position and number.
-    hidden: Vec<(u32, u32)>,
+    /// The nodes that have time, with what is left out below.
+    own: Vec<OwnTime>,
+    /// The nodes that something is left out below.
+    hidden: Vec<Hidden>,
 }
+
+/// Position of a node and its time in ns: trace1, trace2.
+type OwnTime = (u32, i64, i64);
+/// Position of a node, and how many nodes are left out below.
+type Hidden = (u32, u32);
 
 impl<'a> PageTree<'a> {
     /// At most `most` nodes.
@@ -125,7 +130,7 @@ struct Folded {
 
 /// The times of the kept nodes that have some, and how many nodes are left out below those that any
 /// are, by position: all that is left out is folded into the nearest kept node above.
-fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<(u32, i64, i64)>, Vec<(u32, u32)>) {
+fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
     let times = own_times(analysis);
     let (mut own, mut hidden) = (Vec::new(), Vec::new());
