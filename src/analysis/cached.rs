@@ -4,7 +4,7 @@
 
 use super::{
     Analysis, AnalysisOptions, Causes, Comparability, EfficiencyRow, FusionRow, LayerPairs, Models,
-    Peaks, StepTime, TraceEfficiency, Verdicts, Wall,
+    Peaks, SameKernels, StepRow, StepTime, TraceEfficiency, Verdicts, Wall,
 };
 use crate::diff::TraceDiff;
 use crate::program::{Layers, Measure, Phases, Program, Steps};
@@ -27,6 +27,8 @@ pub(super) struct Cached {
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
+    pub(super) step_rows: OnceLock<Vec<StepRow>>,
+    pub(super) same_kernels: OnceLock<SameKernels>,
 }
 
 impl Cached {

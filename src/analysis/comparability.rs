@@ -11,7 +11,7 @@ use crate::program::{
     Architecture, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
 };
 use crate::side::{PerSide, Side};
-use crate::trace::{Arguments, Category, Nanos, Note, Notes, TextId};
+use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,14 +125,13 @@ impl Analysis {
 
     /// Shapes and types of the ops that both sides have.
     fn check_arguments(&self, notes: &mut Notes) {
-        let shapes = self.differing_arguments(|arguments| arguments.dims);
+        let [shapes, types] = self.differing_arguments();
         notes.add(
             "DIFFERENT_SHAPES",
             shapes.len() as u64,
             "compare runs with the same batch, sequence length and model size",
             || format!("{} paired ops have other shapes: {}", shapes.len(), examples(&shapes)),
         );
-        let types = self.differing_arguments(|arguments| arguments.types);
         notes.add(
             "DIFFERENT_DTYPE",
             types.len() as u64,
@@ -141,21 +140,28 @@ impl Analysis {
         );
     }
 
-    /// The paired ops with accounted work that both sides recorded with another argument.
-    fn differing_arguments(&self, pick: fn(&Arguments) -> TextId) -> Vec<String> {
+    /// The paired ops with accounted work that both sides recorded with other shapes, and those with
+    /// other types.
+    fn differing_arguments(&self) -> [Vec<String>; 2] {
+        let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
         let counts = |call| self.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
-        a.calls()
-            .filter(|&call| a.kind(call) == CallKind::Op && counts(call))
-            .filter(|&call| self.diff().relation(Side::Baseline, call).is_common())
-            .filter_map(|call| {
-                let partner = self.diff().partner(Side::Baseline, call)?;
-                let one = a.trace().text(pick(a.arguments(call)?));
-                let two = b.trace().text(pick(b.arguments(partner)?));
-                let differ = !one.is_empty() && !two.is_empty() && one != two;
-                differ.then(|| format!("{} {one} | {two}", a.name(call)))
-            })
-            .collect()
+        for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && counts(call)) {
+            let is_common = self.diff().relation(Side::Baseline, call).is_common();
+            let partner = self.diff().partner(Side::Baseline, call).filter(|_| is_common);
+            let both =
+                partner.and_then(|partner| Some((a.arguments(call)?, b.arguments(partner)?)));
+            let Some((one, two)) = both else { continue };
+            for (found, (one, two)) in
+                found.iter_mut().zip([(one.dims, two.dims), (one.types, two.types)])
+            {
+                let (one, two) = (a.trace().text(one), b.trace().text(two));
+                if !one.is_empty() && !two.is_empty() && one != two {
+                    found.push(format!("{} {one} | {two}", a.name(call)));
+                }
+            }
+        }
+        found
     }
 
     fn check_tokens_and_steps(&self, notes: &mut Notes) {

@@ -14,6 +14,7 @@ mod layers;
 mod options;
 pub(crate) mod robust;
 mod runs;
+mod shared_texts;
 mod side_names;
 mod steps;
 mod verdict;

@@ -8,8 +8,8 @@ use super::text::{Unit, times};
 use crate::analysis::{Analysis, KernelChange, StepPlace};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Most lines of a table.
 const LINES: usize = 15;
@@ -125,14 +125,18 @@ type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
 /// Idle time of the window by kind and name of its owner, the largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
-    let mut owners: BTreeMap<Owner<'_>, IdleSum> = BTreeMap::new();
+    let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
+    let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
         let key = (row.kind.label(), analysis.idle_owner_name(row));
-        let owner = owners.entry(key).or_default();
+        let at = *known.entry(key).or_insert_with_key(|key| {
+            owners.push((key.clone(), IdleSum::default()));
+            owners.len() - 1
+        });
+        let owner = &mut owners[at].1;
         owner.0 = PerSide::from_fn(|side| owner.0[side] + row.time[side]);
         owner.1 = PerSide::from_fn(|side| owner.1[side] + row.count[side]);
     }
-    let mut owners: Vec<_> = owners.into_iter().collect();
     owners.sort_by(|(key_a, (a, _)), (key_b, (b, _))| {
         (Reverse(a.difference().abs()), key_a).cmp(&(Reverse(b.difference().abs()), key_b))
     });

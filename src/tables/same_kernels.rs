@@ -42,7 +42,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 fn rows(analysis: &Analysis) -> Vec<Row> {
     let same = analysis.same_kernels();
     let judgements = analysis.judge_tallies(&same.tallies().collect::<Vec<_>>());
-    let SameKernels { rows, others } = same;
+    let SameKernels { rows, others } = same.clone();
     let mut all: Vec<Row> = rows
         .into_iter()
         .zip(judgements)

@@ -3,9 +3,12 @@
 use super::Row;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::trace::{Argument, Nanos};
+use crate::trace::{Argument, Nanos, TextId, Trace};
 use crate::tree::CallId;
-use std::collections::{BTreeMap, BTreeSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::hash::Hash;
 
 /// Rows that are looked at together: of one name, or of one name and arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,26 +58,31 @@ pub struct LoweringSide {
 impl Analysis {
     /// Rows grouped by name: largest baseline time first, then candidate time, then name.
     pub fn by_name(&self) -> Vec<RowGroup> {
-        let mut groups: BTreeMap<String, RowGroup> = BTreeMap::new();
-        for (at, row) in self.rows().iter().enumerate() {
-            let name = self.row_name(row);
-            add(groups.entry(name.clone()).or_insert_with(|| empty(name)), at, row);
-        }
-        let mut groups: Vec<RowGroup> = groups.into_values().collect();
-        groups.sort_by_key(order);
-        groups
+        self.grouped_rows(|_| ())
     }
 
     /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
-        let mut groups: BTreeMap<(String, [[&str; 2]; 4]), RowGroup> = BTreeMap::new();
+        self.grouped_rows(|row| {
+            PerSide::from_fn(|side| {
+                let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
+                arguments.copied().unwrap_or_default()
+            })
+        })
+    }
+
+    /// Rows grouped by name and by what `key` tells of them.
+    fn grouped_rows<K: Eq + Hash>(&self, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
+        let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
+        let mut groups: Vec<RowGroup> = Vec::new();
         for (at, row) in self.rows().iter().enumerate() {
-            let name = self.row_name(row);
-            let key = (name.clone(), self.argument_texts(row));
-            add(groups.entry(key).or_insert_with(|| empty(name)), at, row);
+            let group = *numbers.entry((self.row_name(row), key(row))).or_insert_with_key(|key| {
+                groups.push(empty(key.0.clone()));
+                groups.len() - 1
+            });
+            add(&mut groups[group], at, row);
         }
-        let mut groups: Vec<RowGroup> = groups.into_values().collect();
-        groups.sort_by(|a, b| order(a).cmp(&order(b)).then(a.rows[0].cmp(&b.rows[0])));
+        groups.sort_by(|a, b| order(a).cmp(&order(b)));
         groups
     }
 
@@ -85,41 +93,63 @@ impl Analysis {
         arguments.map_or("", |arguments| tree.trace().text(arguments.text(argument)))
     }
 
-    /// All arguments of a row's op, baseline and candidate in turn.
-    pub(in crate::analysis) fn argument_texts(&self, row: &Row) -> [[&str; 2]; 4] {
-        Argument::ALL.map(|argument| Side::BOTH.map(|side| self.argument_text(row, argument, side)))
-    }
-
     /// For each row name, the ops and kernels that it became on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
-        let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
+        let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
-            let lowering = lowerings.entry(self.row_name(row)).or_default();
-            lowering.row_count += 1;
+            let of_name = counts.entry(self.row_name(row)).or_default();
+            of_name.0 += 1;
             for side in Side::BOTH {
-                self.add_lowering(&mut lowering.sides[side], row, side);
+                self.count_lowering(&mut of_name.1[side], row, side);
             }
         }
-        lowerings
+        let lowering = |(name, (row_count, counts)): (String, (u64, PerSide<Counts>))| {
+            let sides = PerSide::from_fn(|side| counts[side].named(self.tree(side).trace()));
+            (name, Lowering { row_count, sides })
+        };
+        counts.into_iter().map(lowering).collect()
     }
 
-    fn add_lowering(&self, lowering: &mut LoweringSide, row: &Row, side: Side) {
+    fn count_lowering(&self, counts: &mut Counts, row: &Row, side: Side) {
         let tree = self.tree(side);
-        lowering.time += row.time[side];
-        let mut counted: BTreeSet<CallId> = BTreeSet::new();
+        let name = |call: CallId| {
+            tree.trace().name_id(tree.event(call).expect("ops and accounted calls are events"))
+        };
+        counts.time += row.time[side];
+        let mut counted: FxHashSet<CallId> = FxHashSet::default();
         for &event in &row.events[side] {
             let time = self.measure.time(tree, event);
-            add_named(&mut lowering.kernels, tree.name(event), 1, time);
+            add_count(&mut counts.kernels, name(event), 1, time);
             if let Some(op) = self.op_of(side, event) {
                 // An op that launches three kernels is one op.
-                add_named(&mut lowering.ops, tree.name(op), u64::from(counted.insert(op)), time);
+                add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
             }
         }
     }
 }
 
-fn add_named(names: &mut BTreeMap<String, (u64, Nanos)>, name: &str, count: u64, time: Nanos) {
-    let entry = names.entry(name.to_owned()).or_default();
+/// Number and time of each name.
+type ByName = BTreeMap<TextId, (u64, Nanos)>;
+
+/// A [`LoweringSide`] before its names are looked up: there are many events of few names.
+#[derive(Default)]
+struct Counts {
+    time: Nanos,
+    ops: ByName,
+    kernels: ByName,
+}
+
+impl Counts {
+    fn named(&self, trace: &Trace) -> LoweringSide {
+        let named = |counts: &ByName| {
+            counts.iter().map(|(&name, &count)| (trace.text(name).to_owned(), count)).collect()
+        };
+        LoweringSide { time: self.time, ops: named(&self.ops), kernels: named(&self.kernels) }
+    }
+}
+
+fn add_count(counts: &mut ByName, name: TextId, count: u64, time: Nanos) {
+    let entry = counts.entry(name).or_default();
     entry.0 += count;
     entry.1 += time;
 }
@@ -135,7 +165,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-fn order(sums: &RowGroup) -> impl Ord + use<> {
-    use std::cmp::Reverse;
-    (Reverse(sums.time.baseline), Reverse(sums.time.candidate), sums.name.clone())
+/// Of equal times and names, the first row comes first.
+fn order(sums: &RowGroup) -> impl Ord + '_ {
+    (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

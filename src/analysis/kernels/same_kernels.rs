@@ -2,11 +2,12 @@
 //! another time comes from clocks, memory or the machine, or from another shape.
 
 use super::most_time_first;
+use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, Tally};
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::CallId;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// All events of one kernel under paired ops of one name and one set of shapes.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,13 @@ pub struct SameKernelRow {
     pub shapes: PerSide<String>,
     /// The events.
     pub tally: Tally,
+}
+
+impl SameKernelRow {
+    /// What tells rows apart.
+    fn texts(&self) -> [&str; 4] {
+        [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
+    }
 }
 
 /// The kernels that both sides run under paired ops, and what is left.
@@ -37,61 +45,83 @@ impl SameKernels {
     }
 }
 
-/// What makes two events of one row: op, kernel, shapes.
-type Key<'a> = (String, &'a str, [&'a str; 2]);
+/// What makes two events of one row: op and kernel, each as a number, and the shapes of both sides.
+type Key = (u32, u32, PerSide<TextId>);
+
+/// An event of a row with the number of its name.
+type Named = (u32, Side, CallId);
 
 impl Analysis {
-    /// The kernels of equal name under paired ops.
-    pub fn same_kernels(&self) -> SameKernels {
-        let mut groups: BTreeMap<Key<'_>, Tally> = BTreeMap::new();
+    /// The kernels of equal name under paired ops; found when they are asked for first, and kept.
+    pub fn same_kernels(&self) -> &SameKernels {
+        self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
+    }
+
+    fn find_same_kernels(&self) -> SameKernels {
+        let mut texts = SharedTexts::new(self);
+        let mut ops: FxHashMap<String, u32> = FxHashMap::default();
+        let mut known: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut rows: Vec<SameKernelRow> = Vec::new();
         let mut others = Tally::default();
         for row in self.rows() {
             let is_pair = row.calls.baseline.is_some() && row.calls.candidate.is_some();
-            let op = self.row_name(row);
-            for (kernel, events) in self.by_event_name(row) {
-                let same = is_pair && events.iter().all(|list| !list.is_empty());
-                let tally = match same {
-                    true => groups.entry((op.clone(), kernel, self.shapes(row))).or_default(),
+            let next = ops.len() as u32;
+            let op = *ops.entry(self.row_name(row)).or_insert(next);
+            let shapes = PerSide::from_fn(|side| self.shape(row, side));
+            for events in self.by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
+                let is_on = |side| events.iter().any(|event| event.1 == side);
+                let tally = match is_pair && Side::BOTH.into_iter().all(is_on) {
+                    true => {
+                        let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
+                            rows.push(self.empty_same(row, events[0], shapes));
+                            rows.len() - 1
+                        });
+                        &mut rows[at].tally
+                    }
                     false => &mut others,
                 };
-                for (side, event) in Side::BOTH.into_iter().zip(events).flat_map(pairs) {
+                for &(_, side, event) in events {
                     tally.add(side, event, self.time_of(side, event));
                 }
             }
         }
-        let mut rows: Vec<SameKernelRow> = groups
-            .into_iter()
-            .map(|((op, kernel, shapes), tally)| SameKernelRow {
-                op,
-                kernel: kernel.to_owned(),
-                shapes: PerSide::new(shapes[0].to_owned(), shapes[1].to_owned()),
-                tally,
-            })
-            .collect();
+        // The second sort is stable: of equal times, by texts.
+        rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }
     }
 
-    /// The events of a row by name, baseline and candidate.
-    fn by_event_name(&self, row: &Row) -> BTreeMap<&str, [Vec<CallId>; 2]> {
-        let mut names: BTreeMap<&str, [Vec<CallId>; 2]> = BTreeMap::new();
-        for (at, side) in Side::BOTH.into_iter().enumerate() {
-            for &event in &row.events[side] {
-                names.entry(self.tree(side).name(event)).or_default()[at].push(event);
-            }
+    /// The events of a row, those of one name together: baseline, then candidate.
+    fn by_event_name(&self, row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
+        let mut events: Vec<Named> = Vec::new();
+        for side in Side::BOTH {
+            events.extend(
+                row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
+            );
         }
-        names
+        // The sort is stable: the events of a name stay in their order.
+        events.sort_by_key(|event| event.0);
+        events
     }
 
-    fn shapes(&self, row: &Row) -> [&str; 2] {
-        Side::BOTH.map(|side| {
-            let tree = self.tree(side);
-            let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-            tree.trace().text(arguments.map_or(TextId::EMPTY, |arguments| arguments.dims))
-        })
+    fn empty_same(
+        &self,
+        row: &Row,
+        (_, side, event): Named,
+        shapes: PerSide<TextId>,
+    ) -> SameKernelRow {
+        let shape = |side| self.tree(side).trace().text(shapes[side]).to_owned();
+        SameKernelRow {
+            op: self.row_name(row),
+            kernel: self.tree(side).name(event).to_owned(),
+            shapes: PerSide::from_fn(shape),
+            tally: Tally::default(),
+        }
     }
-}
 
-fn pairs((side, events): (Side, Vec<CallId>)) -> impl Iterator<Item = (Side, CallId)> {
-    events.into_iter().map(move |event| (side, event))
+    fn shape(&self, row: &Row, side: Side) -> TextId {
+        let tree = self.tree(side);
+        let arguments = row.calls[side].and_then(|call| tree.arguments(call));
+        arguments.map_or(TextId::EMPTY, |arguments| arguments.dims)
+    }
 }

@@ -10,6 +10,7 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One op of a layer, over all layers of a stack.
@@ -66,8 +67,11 @@ type Group = (usize, Phase);
 /// One layer in one step.
 type Sample = (usize, u32);
 
+/// A name, as its position among all in order.
+type Name = u32;
+
 /// What makes two pieces of work the same op of a layer.
-type OpKey<'a> = (Group, &'a str, u32);
+type OpKey = (Group, Name, u32);
 
 /// Time and events of an op in one sample on one side.
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,24 +84,30 @@ impl Analysis {
     /// The ops of an average layer of each stack and phase, in the order in which they run; then the
     /// ops that stand in no layer. The totals add up to the account on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
-        let mut table = Table::default();
-        let names: Vec<String> = self.rows().iter().map(|row| self.row_name(row)).collect();
-        let pieces = |side: Side| self.pieces(pairs, &names, side).map(move |piece| (side, piece));
-        let nth = numbers(Side::BOTH.into_iter().flat_map(pieces));
-        for (side, piece) in Side::BOTH.into_iter().flat_map(pieces) {
-            let at = nth[&(piece.group, piece.sample, piece.unit(side))];
-            table.add(side, &piece, at);
+        let (mut names, mut pieces) = (Names::default(), Vec::new());
+        let of_rows: Vec<Name> =
+            self.rows().iter().map(|row| names.number(&self.row_name(row))).collect();
+        for side in Side::BOTH {
+            let of_side = self.pieces(pairs, (&of_rows, &mut names), side);
+            pieces.extend(of_side.map(|piece| (side, piece)));
         }
-        table.rows(pairs)
+        let names = names.sort(&mut pieces);
+        let nth = numbers(&pieces);
+        let mut table = Table::default();
+        for (side, piece) in &pieces {
+            let at = nth[&(piece.group, piece.sample, piece.unit(*side))];
+            table.add(*side, piece, at);
+        }
+        table.rows(pairs, &names)
     }
 
-    /// The accounted events of one side, with what tells them apart; `names` are those of the rows.
-    fn pieces<'a>(
-        &'a self,
-        pairs: &'a LayerPairs,
-        names: &'a [String],
+    /// The accounted events of one side, with what tells them apart.
+    fn pieces(
+        &self,
+        pairs: &LayerPairs,
+        (of_rows, names): (&[Name], &mut Names),
         side: Side,
-    ) -> impl Iterator<Item = Piece<'a>> {
+    ) -> impl Iterator<Item = Piece> {
         let tree = self.tree(side);
         let (phases, steps) = (self.phases(side), self.steps(side));
         let first = first_places(pairs.places());
@@ -110,7 +120,7 @@ impl Analysis {
             Piece {
                 group: (first[at], phases.phase(call)),
                 sample: (at, steps.step(call).map_or(u32::MAX, |step| step.0)),
-                name: if is_graph { tree.name(call) } else { &names[row] },
+                name: if is_graph { names.number(tree.name(call)) } else { of_rows[row] },
                 place: match (is_layer, is_graph) {
                     (true, false) => Within::Row(row),
                     (true, true) => Within::Graph(call),
@@ -123,18 +133,48 @@ impl Analysis {
     }
 }
 
+/// The names of the pieces, each with a number.
+#[derive(Debug, Default)]
+struct Names(FxHashMap<String, Name>);
+
+impl Names {
+    fn number(&mut self, name: &str) -> Name {
+        match self.0.get(name) {
+            Some(&number) => number,
+            None => {
+                let next = self.0.len() as Name;
+                *self.0.entry(name.to_owned()).or_insert(next)
+            }
+        }
+    }
+
+    /// The names in order; those of the pieces are their positions from now on.
+    fn sort(self, pieces: &mut [(Side, Piece)]) -> Vec<String> {
+        let mut names: Vec<(String, Name)> = self.0.into_iter().collect();
+        names.sort_unstable();
+        let mut positions = vec![0; names.len()];
+        for (position, (_, number)) in (0..).zip(&names) {
+            positions[*number as usize] = position;
+        }
+        for (_, piece) in pieces {
+            piece.name = positions[piece.name as usize];
+        }
+        names.into_iter().map(|(name, _)| name).collect()
+    }
+}
+
 /// An accounted event.
 #[derive(Debug)]
-struct Piece<'a> {
+struct Piece {
     group: Group,
     sample: Sample,
-    name: &'a str,
+    name: Name,
     place: Within,
     time: Nanos,
 }
 
 /// What tells the ops of one name in one layer apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
     /// The row of the account, common to both sides.
     Row(usize),
@@ -145,23 +185,23 @@ enum Within {
 }
 
 /// A unit of work of one name; the side where it is not common.
-type Unit<'a> = (Within, Option<Side>, &'a str);
+type Unit = (Within, Option<Side>, Name);
 
-impl<'a> Piece<'a> {
-    fn unit(&self, side: Side) -> Unit<'a> {
+impl Piece {
+    fn unit(&self, side: Side) -> Unit {
         let side = matches!(self.place, Within::Graph(_)).then_some(side);
         (self.place, side, self.name)
     }
 }
 
 /// The number of each unit among those of its name in its sample, and its position among all.
-fn numbers<'a>(
-    pieces: impl Iterator<Item = (Side, Piece<'a>)>,
-) -> BTreeMap<(Group, Sample, Unit<'a>), (u32, u32)> {
-    let mut units: BTreeSet<(Group, Sample, Unit<'_>)> = BTreeSet::new();
-    units.extend(pieces.map(|(side, piece)| (piece.group, piece.sample, piece.unit(side))));
-    let mut counts: BTreeMap<(Group, Sample, Option<Side>, &str), u32> = BTreeMap::new();
-    let mut positions: BTreeMap<(Group, Sample, Option<Side>), u32> = BTreeMap::new();
+fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
+    let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
+    let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    let mut counts: FxHashMap<(Group, Sample, Option<Side>, Name), u32> = FxHashMap::default();
+    let mut positions: FxHashMap<(Group, Sample, Option<Side>), u32> = FxHashMap::default();
     units
         .into_iter()
         .map(|(group, sample, unit)| {
@@ -176,8 +216,8 @@ fn numbers<'a>(
 
 /// The lines of the table as they are collected.
 #[derive(Debug, Default)]
-struct Table<'a> {
-    cells: BTreeMap<OpKey<'a>, Line>,
+struct Table {
+    cells: BTreeMap<OpKey, Line>,
     samples: PerSide<BTreeMap<Group, BTreeSet<Sample>>>,
 }
 
@@ -188,8 +228,8 @@ struct Line {
     positions: (u64, u64),
 }
 
-impl<'a> Table<'a> {
-    fn add(&mut self, side: Side, piece: &Piece<'a>, (nth, position): (u32, u32)) {
+impl Table {
+    fn add(&mut self, side: Side, piece: &Piece, (nth, position): (u32, u32)) {
         self.samples[side].entry(piece.group).or_default().insert(piece.sample);
         let line = self.cells.entry((piece.group, piece.name, nth)).or_default();
         line.positions = (line.positions.0 + u64::from(position), line.positions.1 + 1);
@@ -198,8 +238,8 @@ impl<'a> Table<'a> {
         cell.time += piece.time;
     }
 
-    fn rows(self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
-        let mut lines: Vec<(OpKey<'_>, Line)> = self.cells.into_iter().collect();
+    fn rows(self, pairs: &LayerPairs, names: &[String]) -> Vec<LayerOpRow> {
+        let mut lines: Vec<(OpKey, Line)> = self.cells.into_iter().collect();
         let mean = |line: &Line| line.positions.0 * 1024 / line.positions.1.max(1);
         lines.sort_by(|(a, one), (b, two)| {
             (a.0, mean(one), a.1, a.2).cmp(&(b.0, mean(two), b.1, b.2))
@@ -214,7 +254,7 @@ impl<'a> Table<'a> {
                 place: pairs.places()[group.0],
                 phase: group.1,
                 position,
-                name: name.to_owned(),
+                name: names[name as usize].clone(),
                 nth,
                 spread: PerSide::from_fn(|side| spread(&line.cells[side], samples(side))),
             });

@@ -7,6 +7,7 @@
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum PlacePair {
 pub struct LayerPairs {
     layers: PerSide<Arc<Layers>>,
     places: Vec<PlacePair>,
-    of_places: PerSide<BTreeMap<LayerPlace, usize>>,
+    of_places: PerSide<FxHashMap<LayerPlace, usize>>,
 }
 
 impl LayerPairs {
@@ -139,7 +140,7 @@ impl PlacePair {
     }
 }
 
-fn positions(places: &[PlacePair], side: Side) -> BTreeMap<LayerPlace, usize> {
+fn positions(places: &[PlacePair], side: Side) -> FxHashMap<LayerPlace, usize> {
     let on_side = |place: PlacePair| match place {
         PlacePair::Pre => Some(LayerPlace::Pre),
         PlacePair::Layer { .. } => place.layer(side).map(LayerPlace::Layer),

@@ -99,6 +99,10 @@ impl Analysis {
     /// The steps of both sides, paired by position, then the work outside of them. The times add
     /// up to the account on both sides.
     pub fn step_rows(&self) -> Vec<StepRow> {
+        self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
+    }
+
+    fn find_step_rows(&self) -> Vec<StepRow> {
         let steps = PerSide::from_fn(|side| self.steps(side));
         let count = steps.baseline.len().max(steps.candidate.len());
         let figures = PerSide::from_fn(|side| self.step_figures(side, steps[side], count));

@@ -13,12 +13,12 @@ use super::judgement::{Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Row;
+use crate::analysis::shared_texts::SharedTexts;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::{Arguments, Nanos, TextId};
+use crate::trace::{Argument, Arguments, Nanos, TextId};
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// A site before it is judged.
 pub(super) struct Draft {
@@ -40,73 +40,98 @@ impl Draft {
 }
 
 /// What tells the rows of one place from those of another, on one side: shapes, types and module.
-type Look<'a> = (&'a str, &'a str, String);
+type Look<'a> = (u32, u32, &'a str);
 
 /// Name and looks of a place; `None` where a side has nothing.
-type Key<'a> = (String, [Option<Look<'a>>; 2]);
+type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 
 /// A row that one side has alone: its position, its name, which side, and what it looks like there.
-type Alone<'a> = (usize, String, usize, Look<'a>);
+type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-impl Sampler<'_> {
+/// Rows by their names and looks, in the order of their first rows.
+#[derive(Default)]
+struct Groups<'a> {
+    numbers: FxHashMap<Key<'a>, usize>,
+    list: Vec<(Key<'a>, Vec<usize>)>,
+}
+
+impl<'a> Groups<'a> {
+    fn add(&mut self, key: Key<'a>, row: usize) {
+        let at = *self.numbers.entry(key).or_insert_with(|| {
+            self.list.push((key, Vec::new()));
+            self.list.len() - 1
+        });
+        self.list[at].1.push(row);
+    }
+}
+
+impl<'a> Sampler<'a> {
     /// The places, by their first row.
     pub(super) fn drafts(&self) -> Vec<Draft> {
-        let (mut groups, alone) = self.rows_by_look();
-        let mut likes: BTreeMap<(String, usize, Look<'_>), (usize, Key<'_>)> = BTreeMap::new();
-        for (key, rows) in &groups {
+        let mut texts = SharedTexts::new(self.analysis);
+        let (mut groups, alone) = self.rows_by_look(&mut texts);
+        // Of the places that look the same on a side, the first.
+        let mut likes: FxHashMap<(u32, usize, Look<'_>), Key<'_>> = FxHashMap::default();
+        for (key, _) in &groups.list {
             for (side, look) in key.1.iter().enumerate() {
-                let Some(look) = look else { continue };
-                let like = likes.entry((key.0.clone(), side, look.clone()));
-                let first = like.or_insert_with(|| (rows[0], key.clone()));
-                if rows[0] < first.0 {
-                    *first = (rows[0], key.clone());
+                if let Some(look) = *look {
+                    likes.entry((key.0, side, look)).or_insert(*key);
                 }
             }
         }
         for (at, name, side, look) in alone {
-            let both = (name.clone(), [Some(look.clone()), Some(look.clone())]);
-            let like = likes.get(&(name, side, look)).map_or(both, |(_, key)| key.clone());
-            groups.entry(like).or_default().push(at);
+            let like = likes.get(&(name, side, look));
+            groups.add(like.copied().unwrap_or((name, [Some(look), Some(look)])), at);
         }
         let is_other = |rows: &[usize]| {
             rows.iter().all(|&at| self.analysis.is_of_other_steps(&self.analysis.rows()[at]))
         };
-        let all_steps = !groups.values().any(|rows| is_other(rows));
+        let all_steps = !groups.list.iter().any(|(_, rows)| is_other(rows));
         let sampler = Sampler { all_steps, ..*self };
-        let mut drafts: Vec<Draft> =
-            groups.into_iter().map(|(key, rows)| sampler.draft(key.1, rows)).collect();
+        let mut drafts: Vec<Draft> = groups
+            .list
+            .into_iter()
+            .map(|(key, rows)| sampler.draft(key.1, rows, &mut texts))
+            .collect();
         drafts.sort_by_key(|draft| draft.rows[0]);
         drafts
     }
 
     /// The rows that both sides have, by their looks, and those that one side has alone, with that.
-    fn rows_by_look(&self) -> (BTreeMap<Key<'_>, Vec<usize>>, Vec<Alone<'_>>) {
+    fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
         let forward = PerSide::from_fn(|side| forward_ops(self.analysis.tree(side)));
-        let (mut groups, mut alone) = (BTreeMap::<Key<'_>, Vec<usize>>::new(), Vec::new());
+        let mut names: FxHashMap<String, u32> = FxHashMap::default();
+        let (mut groups, mut alone) = (Groups::default(), Vec::new());
         for (at, row) in self.analysis.rows().iter().enumerate() {
-            let name = self.analysis.row_name(row);
-            match Side::BOTH.map(|side| self.look(row, side, &forward[side])) {
+            let next = names.len() as u32;
+            let name = *names.entry(self.analysis.row_name(row)).or_insert(next);
+            match Side::BOTH.map(|side| self.look(row, side, &forward[side], texts)) {
                 [Some(look), None] => alone.push((at, name, 0, look)),
                 [None, Some(look)] => alone.push((at, name, 1, look)),
-                looks => groups.entry((name, looks)).or_default().push(at),
+                looks => groups.add((name, looks), at),
             }
         }
         (groups, alone)
     }
 
-    fn look(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> Option<Look<'_>> {
+    fn look(
+        &self,
+        row: &Row,
+        side: Side,
+        forward: &FxHashMap<CallId, CallId>,
+        texts: &mut SharedTexts<'_>,
+    ) -> Option<Look<'a>> {
         if !is_on(row, side) {
             return None;
         }
         let tree = self.analysis.tree(side);
         let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-        let text = |pick: fn(&Arguments) -> TextId| {
-            arguments.map_or("", |arguments| tree.trace().text(pick(arguments)))
-        };
-        Some((text(|a| a.dims), text(|a| a.types), self.module(row, side, forward)))
+        let Arguments { dims, types, .. } = arguments.copied().unwrap_or_default();
+        let module = self.module(row, side, forward);
+        Some((texts.number(side, dims), texts.number(side, types), module))
     }
 
-    fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> String {
+    fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> &'a str {
         let tree = self.analysis.tree(side);
         let forward_of = |call| {
             let mut above = std::iter::once(call).chain(tree.ancestors(call));
@@ -116,26 +141,32 @@ impl Sampler<'_> {
             .and_then(|call| tree.module(call).or_else(|| tree.module(forward_of(call)?)));
         let name = module.map_or("", |module| tree.name(module));
         match self.repeats() {
-            Repeats::None => ModuleName::class_or_name(name).to_owned(),
-            Repeats::Runs | Repeats::Steps => ModuleName::instance_or_name(name).to_owned(),
+            Repeats::None => ModuleName::class_or_name(name),
+            Repeats::Runs | Repeats::Steps => ModuleName::instance_or_name(name),
         }
     }
 
-    fn draft(&self, looks: [Option<Look<'_>>; 2], mut rows: Vec<usize>) -> Draft {
+    fn draft(
+        &self,
+        looks: [Option<Look<'_>>; 2],
+        mut rows: Vec<usize>,
+        texts: &mut SharedTexts<'_>,
+    ) -> Draft {
         rows.sort_unstable();
         let of_place: Vec<&Row> = rows.iter().map(|&at| &self.analysis.rows()[at]).collect();
         let events = PerSide::from_fn(|side| {
             let events = of_place.iter().flat_map(|row| &row.events[side]).copied();
             events.filter(|&event| self.takes_part(side, event)).collect::<Vec<CallId>>()
         });
-        let [baseline, candidate] = looks.map(|look| look.map_or_else(String::new, |look| look.2));
+        let [baseline, candidate] =
+            looks.map(|look| look.map_or_else(String::new, |look| look.2.to_owned()));
         let mut module = PerSide::new(baseline, candidate);
         for side in Side::BOTH {
             if !of_place.iter().any(|row| is_on(row, side)) {
                 module[side].clear();
             }
         }
-        let work = self.work(&of_place, &events);
+        let work = self.work(&of_place, &events, texts);
         Draft {
             name: self.analysis.row_name(of_place[0]),
             module,
@@ -147,39 +178,58 @@ impl Sampler<'_> {
     }
 
     /// Whether both sides of a place did the same.
-    fn work(&self, rows: &[&Row], events: &PerSide<Vec<CallId>>) -> Work {
-        let has_other_arguments = |row: &&Row| {
-            let texts = self.analysis.argument_texts(row);
-            texts.iter().any(|pair| pair[0] != pair[1] && !pair.contains(&""))
+    fn work(
+        &self,
+        rows: &[&Row],
+        events: &PerSide<Vec<CallId>>,
+        texts: &mut SharedTexts<'_>,
+    ) -> Work {
+        let mut has_other_arguments = |row: &&Row| {
+            let recorded = Side::BOTH.map(|side| {
+                row.calls[side].and_then(|call| self.analysis.tree(side).arguments(call))
+            });
+            let [Some(a), Some(b)] = recorded else { return false };
+            let pairs = Argument::ALL.map(|argument| (a.text(argument), b.text(argument)));
+            pairs
+                .into_iter()
+                .filter(|pair| pair.0 != TextId::EMPTY && pair.1 != TextId::EMPTY)
+                .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
             // All of it is in steps that do not count.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
-            (false, false) if rows.iter().any(has_other_arguments) => Work::Changed,
-            (false, false) if self.runs_other_kernels(events) => Work::Changed,
+            (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,
+            (false, false) if self.runs_other_kernels(events, texts) => Work::Changed,
             (false, false) => Work::Same,
         }
     }
 
     /// Whether the kernels differ, or how many of them run in a step.
-    fn runs_other_kernels(&self, events: &PerSide<Vec<CallId>>) -> bool {
-        let mut counts: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
+    fn runs_other_kernels(
+        &self,
+        events: &PerSide<Vec<CallId>>,
+        texts: &mut SharedTexts<'_>,
+    ) -> bool {
+        if self.analysis.measure() != Measure::GpuTime {
+            return false;
+        }
+        let mut kernels: Vec<(u32, Side)> = Vec::new();
         for side in Side::BOTH {
             let is_counted = |event: &&CallId| match self.repeats() {
                 Repeats::Runs if self.steps[side].is_empty() => true,
                 Repeats::Runs | Repeats::Steps => self.steps[side].step(**event).is_some(),
                 Repeats::None => true,
             };
-            for &event in events[side].iter().filter(is_counted) {
-                counts.entry(self.analysis.tree(side).name(event)).or_default()[side] += 1;
-            }
+            let counted = events[side].iter().filter(is_counted);
+            kernels.extend(counted.map(|&event| (texts.of_event(side, event), side)));
         }
+        kernels.sort_unstable();
         let steps = PerSide::from_fn(|side| self.step_count(side).max(1) as u64);
-        let differs = |count: &PerSide<u64>| {
-            count.baseline * steps.candidate != count.candidate * steps.baseline
-        };
-        self.analysis.measure() == Measure::GpuTime && counts.values().any(differs)
+        kernels.chunk_by(|a, b| a.0 == b.0).any(|of_name| {
+            let first = of_name.partition_point(|kernel| kernel.1 == Side::Baseline) as u64;
+            first * steps.candidate != (of_name.len() as u64 - first) * steps.baseline
+        })
     }
 }
 

@@ -56,46 +56,65 @@ impl<'a> Sampler<'a> {
     /// outside of steps is in none. `works` tells of each row of the account whether its work changed;
     /// rows that it does not reach did the same.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
-        let samples = self.samples(events);
-        let has_changed = |side: Side, event: &CallId| {
-            let row = self.analysis.row_index(side, *event);
-            row.and_then(|row| works.get(row)).is_some_and(|&work| work != Work::Same)
-        };
-        let changed = PerSide::from_fn(|side| {
-            events[side].iter().copied().filter(|event| has_changed(side, event)).collect()
-        });
-        let share = difference_of_means(&self.samples(&changed));
+        let sums = PerSide::from_fn(|side| self.sums(side, &events[side], works));
+        let share = difference_of_means(&sums.as_ref().map(|sums| &*sums.changed));
+        let whole = difference_of_means(&sums.as_ref().map(|sums| &*sums.samples));
         Question {
-            work: match explains(share, difference_of_means(&samples)) {
+            work: match explains(share, whole) {
                 true => Work::Changed,
                 false => Work::Same,
             },
-            samples,
             of: self.repeats(),
-            time: self.normalised(PerSide::from_fn(|side| {
-                events[side].iter().map(|&event| self.analysis.time_of(side, event)).sum()
-            })),
+            time: self.normalised(sums.as_ref().map(|sums| sums.time)),
+            samples: sums.map(|sums| sums.samples),
         }
     }
 
-    fn samples(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<f64>> {
-        PerSide::from_fn(|side| match self.repeats() {
-            Repeats::Runs => self.analysis.times_of_runs(side, &events[side]),
-            Repeats::Steps | Repeats::None => self.in_steps(side, &events[side]),
-        })
+    fn sums(&self, side: Side, events: &[CallId], works: &[Work]) -> Sums {
+        let has_changed = |event: CallId| {
+            let row = works.first().and_then(|_| self.analysis.row_index(side, event));
+            row.and_then(|row| works.get(row)).is_some_and(|&work| work != Work::Same)
+        };
+        match self.repeats() {
+            Repeats::Runs => {
+                let changed: Vec<CallId> =
+                    events.iter().copied().filter(|&event| has_changed(event)).collect();
+                Sums {
+                    samples: self.analysis.times_of_runs(side, events),
+                    changed: self.analysis.times_of_runs(side, &changed),
+                    time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
+                }
+            }
+            Repeats::Steps | Repeats::None => self.in_steps(side, events, has_changed),
+        }
     }
 
-    /// Time in each step of a side, in µs.
-    fn in_steps(&self, side: Side, events: &[CallId]) -> Vec<f64> {
-        let mut times = vec![Nanos::ZERO; self.steps[side].len()];
+    /// Time in each step of a side that counts.
+    fn in_steps(
+        &self,
+        side: Side,
+        events: &[CallId],
+        has_changed: impl Fn(CallId) -> bool,
+    ) -> Sums {
+        let mut time = Nanos::ZERO;
+        // Of each step all, and what changed.
+        let mut times = vec![(Nanos::ZERO, Nanos::ZERO); self.steps[side].len()];
         for &event in events {
+            let of_event = self.analysis.time_of(side, event);
+            time += of_event;
             if let Some(step) = self.steps[side].step(event) {
-                times[step.index()] += self.analysis.time_of(side, event);
+                let of_step = &mut times[step.index()];
+                of_step.0 += of_event;
+                if has_changed(event) {
+                    of_step.1 += of_event;
+                }
             }
         }
         let steps = (0..).map(StepId).zip(times);
         let counted = steps.filter(|&(step, _)| self.counts(side, step));
-        counted.map(|(_, time)| time.as_micros()).collect()
+        let (samples, changed) =
+            counted.map(|(_, (all, part))| (all.as_micros(), part.as_micros())).unzip();
+        Sums { samples, changed, time }
     }
 
     /// The whole time; per step where both sides have steps.
@@ -108,8 +127,18 @@ impl<'a> Sampler<'a> {
     }
 }
 
+/// What the events of a side come to.
+struct Sums {
+    /// The time in each repeat, in µs.
+    samples: Vec<f64>,
+    /// The part of it whose work changed.
+    changed: Vec<f64>,
+    /// The time of all events.
+    time: Nanos,
+}
+
 /// Mean of the candidate − mean of the baseline; 0 where a side has no samples.
-fn difference_of_means(samples: &PerSide<Vec<f64>>) -> f64 {
+fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     let mean = |side: Side| samples[side].iter().sum::<f64>() / samples[side].len().max(1) as f64;
     mean(Side::Candidate) - mean(Side::Baseline)
 }

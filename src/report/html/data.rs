@@ -5,12 +5,10 @@ use super::page_tree::PageTree;
 use super::texts::Texts;
 use super::timeline::{self, Timeline};
 use crate::analysis::Analysis;
-use crate::diff::MergedId;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
@@ -81,11 +79,11 @@ pub(super) fn embed<'a>(
 /// call above, so that sums stay right and the page stays small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    let mut times: BTreeMap<MergedId, [i64; 2]> = BTreeMap::new();
+    let mut times: Vec<Option<[i64; 2]>> = vec![None; merged.len()];
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
         let Some(id) = row.owner.or(row.lowest_common) else { continue };
-        let time = times.entry(id).or_default();
+        let time = times[id.index()].get_or_insert_default();
         for side in Side::BOTH {
             time[side as usize] += row.time[side].0;
             total[side as usize] += row.time[side].0;
@@ -94,14 +92,15 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let least = total[0].max(total[1]) / VISIBLE;
     let mut listed = Vec::new();
     // A call stands behind those above it: from the end on, nothing is added to what was looked at.
-    while let Some((id, time)) = times.pop_last() {
+    for id in merged.ids().rev() {
+        let Some(time) = times[id.index()] else { continue };
         let position = tree.position(id);
         match (merged.parent(id), position) {
             (_, Some(position)) if time[0].max(time[1]) >= least => {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => {
-                let sum = times.entry(above).or_default();
+                let sum = times[above.index()].get_or_insert_default();
                 *sum = [sum[0] + time[0], sum[1] + time[1]];
             }
             (None, Some(position)) => listed.push((position, time[0], time[1])),

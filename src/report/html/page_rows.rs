@@ -6,15 +6,18 @@ use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
 use crate::report::nodes::facets::Facet;
 use crate::side::{PerSide, Side};
-use crate::trace::{Argument, Nanos};
+use crate::trace::{Argument, Nanos, TextId};
+use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Kernel names that a row lists on one side; the rest is one entry more.
 const KERNELS: usize = 24;
+
+/// Shapes, concrete inputs, strides and types, of both sides in turn.
+type ArgumentRecord = [PageText; 8];
 
 /// Events of one name in one row on one side: name, number, time in ns.
 type KernelGroup = (PageText, u64, i64);
@@ -32,8 +35,7 @@ pub(super) struct PageRows<'a> {
     common_name: Vec<PageText>,
     /// Positions in `argument_table`.
     arguments: Vec<u32>,
-    /// Shapes, concrete inputs, strides and types, of both sides in turn.
-    argument_table: Vec<Vec<PageText>>,
+    argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
     /// What rows had to do, where it is known: position of the row, position in `work_table`.
@@ -167,14 +169,21 @@ impl<'a> PageRows<'a> {
         &mut self,
         analysis: &Analysis,
         row: &Row,
-        known: &mut FxHashMap<Vec<PageText>, u32>,
+        known: &mut FxHashMap<ArgumentRecord, u32>,
         texts: &mut Texts,
     ) {
-        let both = |argument| Side::BOTH.map(|side| analysis.argument_text(row, argument, side));
-        let record: Vec<PageText> =
-            Argument::ALL.into_iter().flat_map(both).map(|text| texts.id(text)).collect();
+        let mut record: ArgumentRecord = [PageText::EMPTY; 8];
+        let recorded = Side::BOTH.map(|side| analysis.tree(side).arguments(row.calls[side]?));
+        for (pair, argument) in record.chunks_exact_mut(2).zip(Argument::ALL) {
+            for ((text, side), recorded) in pair.iter_mut().zip(Side::BOTH).zip(recorded) {
+                if let Some(arguments) = recorded {
+                    let trace = analysis.tree(side).trace();
+                    *text = texts.of_trace(side, trace, arguments.text(argument));
+                }
+            }
+        }
         let next = known.len() as u32;
-        let at = *known.entry(record.clone()).or_insert(next);
+        let at = *known.entry(record).or_insert(next);
         if at == next {
             self.argument_table.push(record);
         }
@@ -228,20 +237,26 @@ fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
 /// The events of a row by name, most time first.
 fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec<KernelGroup> {
     let tree = analysis.tree(side);
-    let mut groups: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
-    for &event in &row.events[side] {
-        let group = groups.entry(tree.name(event)).or_default();
-        group.0 += 1;
-        group.1 += analysis.time_of(side, event);
-    }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by_key(|&(name, (_, time))| (Reverse(time), name));
+    let trace = tree.trace();
+    let named = |&call: &CallId| {
+        let event = tree.event(call).expect("accounted calls are events");
+        (trace.name_id(event), analysis.time_of(side, call))
+    };
+    let mut events: Vec<(TextId, Nanos)> = row.events[side].iter().map(named).collect();
+    events.sort_unstable_by_key(|event| event.0);
+    let of_name = |events: &[(TextId, Nanos)]| {
+        (events[0].0, events.len() as u64, events.iter().map(|event| event.1).sum::<Nanos>())
+    };
+    let mut groups: Vec<_> = events.chunk_by(|a, b| a.0 == b.0).map(of_name).collect();
+    groups.sort_unstable_by_key(|&(name, _, time)| (Reverse(time), trace.text(name)));
     let rest = groups.split_off(groups.len().min(KERNELS));
-    let mut listed: Vec<KernelGroup> =
-        groups.into_iter().map(|(name, (count, time))| (texts.id(name), count, time.0)).collect();
+    let mut listed: Vec<KernelGroup> = groups
+        .into_iter()
+        .map(|(name, count, time)| (texts.of_trace(side, trace, name), count, time.0))
+        .collect();
     if !rest.is_empty() {
-        let count = rest.iter().map(|(_, (count, _))| count).sum();
-        let time: Nanos = rest.iter().map(|&(_, (_, time))| time).sum();
+        let count = rest.iter().map(|(_, count, _)| count).sum();
+        let time: Nanos = rest.iter().map(|&(.., time)| time).sum();
         listed.push((texts.id(&format!("({} more names)", rest.len())), count, time.0));
     }
     listed

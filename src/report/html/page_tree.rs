@@ -12,10 +12,10 @@ use super::column::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
-use crate::report::nodes::keep_most;
-use crate::report::nodes::own_time;
-use crate::report::text::node_name;
-use crate::side::Side;
+use crate::report::nodes::{keep_most, own_times};
+use crate::report::text::{NamedBy, named_by, node_name};
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use crate::tree::CallKind;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -30,23 +30,38 @@ pub(super) struct PageTree<'a> {
     /// A letter for each node: same, renamed, moved, `1` trace1 only, `2` trace2 only.
     relations: String,
     names: Vec<PageText>,
-    folded: Vec<Folded>,
+    /// The nodes that have time, with what is left out below.
+    own: Vec<OwnTime>,
+    /// The nodes that something is left out below.
+    hidden: Vec<Hidden>,
 }
+
+/// Position of a node and its time in ns: trace1, trace2.
+type OwnTime = (u32, i64, i64);
+/// Position of a node, and how many nodes are left out below.
+type Hidden = (u32, u32);
 
 impl<'a> PageTree<'a> {
     /// At most `most` nodes.
     pub(super) fn new(analysis: &'a Analysis, most: usize, texts: &mut Texts) -> PageTree<'a> {
         let keep = keep_most(analysis, most);
-        let ids = || analysis.diff().merged().ids().filter(|id| keep[id.index()]);
-        let nodes = || ids().map(|id| analysis.diff().merged().node(id));
-        PageTree {
-            analysis,
-            kinds: nodes().map(|node| kind_letter(analysis, node)).collect(),
-            relations: nodes().map(|node| relation_letter(analysis, node)).collect(),
-            names: nodes().map(|node| texts.id(&node_name(analysis, node))).collect(),
-            folded: fold(analysis, &keep),
-            kept: keep.contains(&false).then(|| ids().collect()),
+        let merged = analysis.diff().merged();
+        let count = merged.len().min(most);
+        let (mut kinds, mut relations) =
+            (String::with_capacity(count), String::with_capacity(count));
+        let mut names = Vec::with_capacity(count);
+        for (_, node) in merged.nodes().filter(|(id, _)| keep[id.index()]) {
+            kinds.push(kind_letter(analysis, node));
+            relations.push(relation_letter(analysis, node));
+            names.push(match named_by(analysis, node) {
+                NamedBy::One(side, call) => texts.name(side, analysis.tree(side), call),
+                NamedBy::Two(..) => texts.id(&node_name(analysis, node)),
+            });
         }
+        let (own, hidden) = fold(analysis, &keep);
+        let ids = || merged.ids().filter(|id| keep[id.index()]);
+        let kept = keep.contains(&false).then(|| ids().collect());
+        PageTree { analysis, kept, kinds, relations, names, own, hidden }
     }
 
     /// Position in the page of a node; `None` where it is left out.
@@ -80,23 +95,6 @@ impl<'a> PageTree<'a> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
-    /// Time in ns of the nodes that have some, with what is left out below: position, trace1, trace2.
-    fn own_times(&self) -> impl Iterator<Item = (u32, i64, i64)> {
-        let mut folded = self.folded.iter().peekable();
-        (0..).zip(self.nodes()).filter_map(move |(at, (_, node))| {
-            let [one, two] = own_times(self.analysis, node);
-            let below = folded.next_if(|folded| folded.position == at);
-            let [more_one, more_two] = below.map_or([0, 0], |folded| folded.time);
-            let (one, two) = (one + more_one, two + more_two);
-            ((one, two) != (0, 0)).then_some((at, one, two))
-        })
-    }
-
-    /// Nodes left out below: position and number.
-    fn hidden(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.folded.iter().map(|folded| (folded.position, folded.nodes))
-    }
-
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
         self.nodes().map(move |(_, node)| {
@@ -115,61 +113,62 @@ impl Serialize for PageTree<'_> {
         columns.serialize_field("kind", &self.kinds)?;
         columns.serialize_field("relation", &self.relations)?;
         columns.serialize_field("name", &self.names)?;
-        columns.serialize_field("own", &Column(|| self.own_times()))?;
+        columns.serialize_field("own", &self.own)?;
         columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
         columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
-        columns.serialize_field("hidden", &Column(|| self.hidden()))?;
+        columns.serialize_field("hidden", &self.hidden)?;
         columns.end()
     }
 }
 
-/// What is left out below a kept node.
+/// A kept node with what is left out below it.
 struct Folded {
     position: u32,
-    /// Time in ns of trace1 and trace2.
-    time: [i64; 2],
+    time: PerSide<Nanos>,
     nodes: u32,
 }
 
-/// The kept nodes that something is left out below, by position: all that is left out is folded into
-/// the nearest kept node above.
-fn fold(analysis: &Analysis, keep: &[bool]) -> Vec<Folded> {
+/// The times of the kept nodes that have some, and how many nodes are left out below those that any
+/// are, by position: all that is left out is folded into the nearest kept node above.
+fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
-    let mut folded: Vec<Folded> = Vec::new();
-    let mut close = |open: Option<Folded>| folded.extend(open.filter(|open| open.nodes > 0));
+    let times = own_times(analysis);
+    let (mut own, mut hidden) = (Vec::new(), Vec::new());
+    let mut close = |open: Folded| {
+        if open.time != PerSide::default() {
+            own.push((open.position, open.time.baseline.0, open.time.candidate.0));
+        }
+        if open.nodes > 0 {
+            hidden.push((open.position, open.nodes));
+        }
+    };
     // One for each depth: a node is kept only if those above it are.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
-    for (id, node) in merged.nodes() {
-        while above.len() > merged.depth(id) {
-            close(above.pop());
-        }
+    for id in merged.ids() {
+        let closed = above.len().min(merged.depth(id));
+        above.drain(closed..).for_each(&mut close);
+        let time = PerSide::from_fn(|side| times[side][id.index()]);
         if keep[id.index()] {
-            above.push(Folded { position, time: [0, 0], nodes: 0 });
+            above.push(Folded { position, time, nodes: 0 });
             position += 1;
         } else if let Some(nearest) = above.last_mut() {
-            let own = own_times(analysis, node);
-            nearest.time = [nearest.time[0] + own[0], nearest.time[1] + own[1]];
+            nearest.time = PerSide::from_fn(|side| nearest.time[side] + time[side]);
             nearest.nodes += 1;
         }
     }
-    while !above.is_empty() {
-        close(above.pop());
-    }
-    folded.sort_unstable_by_key(|folded| folded.position);
-    folded
-}
-
-/// Time of a node itself in ns, of trace1 and trace2.
-fn own_times(analysis: &Analysis, node: MergedNode) -> [i64; 2] {
-    Side::BOTH.map(|side| own_time(analysis, side, node).0)
+    above.into_iter().for_each(close);
+    own.sort_unstable();
+    hidden.sort_unstable();
+    (own, hidden)
 }
 
 pub(super) fn kind_letter(analysis: &Analysis, node: MergedNode) -> char {
-    let kind = Side::BOTH
-        .iter()
-        .find_map(|&side| node.call(side).map(|call| analysis.tree(side).kind(call)));
-    match kind.expect("a node has a call") {
+    let (side, call) = match node {
+        MergedNode::Both(call, _) => (Side::Baseline, call),
+        MergedNode::Only(side, call) => (side, call),
+    };
+    match analysis.tree(side).kind(call) {
         CallKind::Thread => 't',
         CallKind::Unlinked => 'u',
         CallKind::Frame => 'f',

@@ -1,6 +1,9 @@
 //! Names and shapes → a table of distinct texts within a budget, so that columns hold numbers.
 
 use crate::report::text::shorten;
+use crate::side::{PerSide, Side};
+use crate::trace::{TextId, Trace};
+use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -16,18 +19,30 @@ const LONGEST_PAST_BUDGET: usize = 24;
 #[serde(transparent)]
 pub(super) struct PageText(u32);
 
+impl PageText {
+    /// The empty text.
+    pub(super) const EMPTY: PageText = PageText(0);
+}
+
 /// The distinct texts of a page, in order of first use.
 pub(super) struct Texts {
     list: Vec<String>,
     ids: FxHashMap<String, PageText>,
+    /// The numbers of the texts of a trace, so that each is hashed once.
+    of_traces: PerSide<Vec<Option<PageText>>>,
     bytes: usize,
     shortened: u64,
 }
 
 impl Texts {
     pub(super) fn new() -> Texts {
-        let mut texts =
-            Texts { list: Vec::new(), ids: FxHashMap::default(), bytes: 0, shortened: 0 };
+        let mut texts = Texts {
+            list: Vec::new(),
+            ids: FxHashMap::default(),
+            of_traces: PerSide::default(),
+            bytes: 0,
+            shortened: 0,
+        };
         texts.id("");
         texts
     }
@@ -45,6 +60,28 @@ impl Texts {
         self.list.push(shown);
         self.ids.insert(text.to_owned(), id);
         id
+    }
+
+    /// The number of a text of a trace.
+    pub(super) fn of_trace(&mut self, side: Side, trace: &Trace, text: TextId) -> PageText {
+        let known = &mut self.of_traces[side];
+        if known.is_empty() {
+            known.resize(trace.texts().len(), None);
+        }
+        if let Some(id) = known[text.index()] {
+            return id;
+        }
+        let id = self.id(trace.text(text));
+        self.of_traces[side][text.index()] = Some(id);
+        id
+    }
+
+    /// The number of the name of a call.
+    pub(super) fn name(&mut self, side: Side, tree: &CallTree, call: CallId) -> PageText {
+        match tree.event(call) {
+            Some(event) => self.of_trace(side, tree.trace(), tree.trace().name_id(event)),
+            None => self.id(tree.name(call)),
+        }
     }
 
     /// How many texts were shortened.

@@ -8,9 +8,8 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, ModuleName};
-use std::borrow::Cow;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// A property by which rows and events fall into a few groups.
 #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
@@ -38,13 +37,23 @@ pub(in crate::report) struct Group {
 }
 
 /// A value of a facet. Values sort by rank, those of one rank by their time.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Value<'a> {
     rank: usize,
-    text: Cow<'a, str>,
+    text: Text<'a>,
 }
 
-/// The value of a call. It borrows: calls are many, and values few.
+/// What the text of a value is made from: calls are many, and values few.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Text<'a> {
+    Known(&'a str),
+    /// The number of a step.
+    Number(u32),
+    /// The name of a layer, or what lies around the layers.
+    Layer(PlacePair),
+}
+
+/// The value of a call.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
 /// How a facet is made: its names, and what tells the value of a call.
@@ -65,56 +74,78 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .iter()
         .map(|&Recipe(key, title, recipe)| {
             let value_of = recipe(analysis);
-            let (mut numbers, mut texts) = (BTreeMap::new(), Vec::new());
-            let mut number = |text: Cow<'_, str>| match numbers.get(&*text) {
-                Some(&number) => number,
-                None => {
-                    texts.push(text.clone().into_owned());
-                    let number = texts.len() as u32 - 1;
-                    numbers.insert(text.into_owned(), number);
-                    number
-                }
-            };
-            let values =
-                analysis.rows().iter().map(|row| number(row_value(row, &value_of))).collect();
+            let (values, texts) = row_values(analysis, &value_of);
             Facet { key, title, values, texts, groups: groups(analysis, &value_of) }
         })
         .filter(|facet| facet.groups.len() > 1)
         .collect()
 }
 
+/// The value of each row, as a position among the distinct ones, and these.
+fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
+    let mut texts: Vec<String> = Vec::new();
+    let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
+    // Two layers can have one name.
+    let mut of_texts: FxHashMap<String, u32> = FxHashMap::default();
+    let mut number = |text: Text<'a>| {
+        *numbers.entry(text).or_insert_with(|| {
+            *of_texts.entry(text.told(analysis)).or_insert_with_key(|text| {
+                texts.push(text.clone());
+                texts.len() as u32 - 1
+            })
+        })
+    };
+    let values = analysis.rows().iter().map(|row| number(row_value(row, value_of))).collect();
+    (values, texts)
+}
+
 /// The value of a row's op, or of its first event: the baseline's where it has one.
-fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Cow<'a, str> {
+fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
-    place.map_or(Cow::Borrowed(""), |(side, call)| value_of(side, call).text)
+    place.map_or(Text::Known(""), |(side, call)| value_of(side, call).text)
 }
 
 fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
-    let mut groups: BTreeMap<Value<'_>, (u64, PerSide<Nanos>)> = BTreeMap::new();
+    let mut numbers: FxHashMap<Value<'_>, usize> = FxHashMap::default();
+    let mut groups: Vec<(usize, Group)> = Vec::new();
     for row in analysis.rows() {
         for side in Side::BOTH {
             for &event in &row.events[side] {
-                let group = groups.entry(value_of(side, event)).or_default();
-                group.0 += 1;
-                group.1[side] += analysis.time_of(side, event);
+                let value = value_of(side, event);
+                let at = *numbers.entry(value).or_insert_with(|| {
+                    let text = value.text.told(analysis);
+                    let group = Group { value: text, events: 0, time: PerSide::default() };
+                    groups.push((value.rank, group));
+                    groups.len() - 1
+                });
+                let group = &mut groups[at].1;
+                group.events += 1;
+                group.time[side] += analysis.time_of(side, event);
             }
         }
     }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    groups
-        .sort_by_key(|(value, (_, time))| (value.rank, Reverse(time.baseline.max(time.candidate))));
-    let group = |(value, (events, time)): (Value<'_>, _)| Group {
-        value: value.text.into_owned(),
-        events,
-        time,
-    };
-    groups.into_iter().map(group).collect()
+    groups.sort_by(|(rank_a, a), (rank_b, b)| {
+        let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
+        let order = (rank_a, longest(a)).cmp(&(rank_b, longest(b)));
+        order.then_with(|| a.value.cmp(&b.value))
+    });
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+impl Text<'_> {
+    fn told(self, analysis: &Analysis) -> String {
+        match self {
+            Text::Known(text) => text.to_owned(),
+            Text::Number(number) => number.to_string(),
+            Text::Layer(place) => layer_name(analysis.layer_pairs(), place),
+        }
+    }
 }
 
 impl Value<'_> {
     fn none() -> Self {
-        Value { rank: usize::MAX, text: Cow::Borrowed("") }
+        Value { rank: usize::MAX, text: Text::Known("") }
     }
 }
 
@@ -126,11 +157,11 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
             Some(text) => *text,
             None => analysis.category_name(side, call),
         };
-        Value { rank: 0, text: Cow::Borrowed(text) }
+        Value { rank: 0, text: Text::Known(text) }
     })
 }
 
-fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<BTreeMap<CallId, &'a str>> {
+fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a str>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
         let accounted = |call: CallId| analysis.row_of(side, call).is_some();
@@ -144,7 +175,7 @@ fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
-            text: analysis.told_step(step).to_string().into(),
+            text: Text::Number(analysis.told_step(step)),
         })
     })
 }
@@ -154,7 +185,7 @@ fn phases<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
         let rank = Phase::ALL.iter().position(|&known| known == phase);
-        Value { rank: rank.unwrap_or(usize::MAX), text: phase.label().into() }
+        Value { rank: rank.unwrap_or(usize::MAX), text: Text::Known(phase.label()) }
     })
 }
 
@@ -162,17 +193,17 @@ fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let pairs = analysis.layer_pairs();
     Box::new(move |side, call| {
         let rank = pairs.place_of(side, call);
-        Value { rank, text: layer_name(pairs, pairs.places()[rank]) }
+        Value { rank, text: Text::Layer(pairs.places()[rank]) }
     })
 }
 
 /// `BertLayer_3`, or what lies around the layers.
-fn layer_name(pairs: &LayerPairs, place: PlacePair) -> Cow<'_, str> {
+fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
     match Side::BOTH.map(|side| pairs.instance(place, side)) {
-        ["", ""] => place.label().into(),
-        ["", name] | [name, ""] => name.into(),
-        [a, b] if a == b => a.into(),
-        [a, b] => format!("{a} | {b}").into(),
+        ["", ""] => place.label().to_owned(),
+        ["", name] | [name, ""] => name.to_owned(),
+        [a, b] if a == b => a.to_owned(),
+        [a, b] => format!("{a} | {b}"),
     }
 }
 
@@ -181,6 +212,6 @@ fn module_classes<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
         let tree = analysis.tree(side);
         let name = tree.module(call).map_or("", |module| tree.name(module));
         let text = ModuleName::class_or_name(name);
-        Value { rank: usize::from(text.is_empty()), text: Cow::Borrowed(text) }
+        Value { rank: usize::from(text.is_empty()), text: Text::Known(text) }
     })
 }

@@ -10,13 +10,14 @@ use crate::trace::Nanos;
 /// A pair stands below the deeper of the two nodes above it, so that the time below a node can
 /// differ from the time below its call. The roots of each side add up to its total, exactly.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
-    PerSide::from_fn(|side| add_up(analysis, |node| own_time(analysis, side, node)))
+    own_times(analysis).map(|own| add_up(analysis, own))
 }
 
 /// The times of both sides together.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
-    let own = |node| Side::BOTH.map(|side| own_time(analysis, side, node)).into_iter().sum();
-    add_up(analysis, own)
+    let PerSide { baseline, candidate } = own_times(analysis);
+    let both = baseline.into_iter().zip(candidate).map(|(one, two)| one + two);
+    add_up(analysis, both.collect())
 }
 
 /// Accounted time of a node itself.
@@ -26,9 +27,22 @@ pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedN
         .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
 }
 
-fn add_up(analysis: &Analysis, own: impl Fn(MergedNode) -> Nanos) -> Vec<Nanos> {
+/// Accounted time of each node itself, by index. Few nodes have any: the rows tell
+/// which.
+pub(in crate::report) fn own_times(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     let merged = analysis.diff().merged();
-    let mut times: Vec<Nanos> = merged.nodes().map(|(_, node)| own(node)).collect();
+    PerSide::from_fn(|side| {
+        let mut times = vec![Nanos::ZERO; merged.len()];
+        for &event in analysis.rows().iter().flat_map(|row| &row.events[side]) {
+            times[merged.of(side, event).index()] = analysis.time_of(side, event);
+        }
+        times
+    })
+}
+
+/// Own times and those of all nodes below.
+fn add_up(analysis: &Analysis, mut times: Vec<Nanos>) -> Vec<Nanos> {
+    let merged = analysis.diff().merged();
     // From the end of preorder, a node is complete before it is added to the one above.
     for id in merged.ids().rev() {
         if let Some(parent) = merged.parent(id) {

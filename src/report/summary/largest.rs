@@ -7,6 +7,7 @@ use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -52,8 +53,8 @@ impl LargeDifference {
 /// Where the time differs, largest difference first.
 pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut groups: Vec<LargeDifference> = Vec::new();
-    let mut numbers: BTreeMap<(String, String), usize> = BTreeMap::new();
-    let mut group_of: BTreeMap<MergedId, usize> = BTreeMap::new();
+    let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
+    let mut group_of: FxHashMap<MergedId, usize> = FxHashMap::default();
     for row in analysis.rows() {
         let key = match analysis.is_of_other_steps(row) {
             true => (OTHER_STEPS.to_owned(), String::new()),
@@ -130,7 +131,7 @@ fn add(analysis: &Analysis, group: &mut LargeDifference, row: &Row) {
 type PartKey = (Option<Side>, String);
 
 /// The points of difference below the ops of each group.
-fn parts(analysis: &Analysis, group_of: &BTreeMap<MergedId, usize>) -> BTreeMap<usize, Vec<Part>> {
+fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap<usize, Vec<Part>> {
     let merged = analysis.diff().merged();
     let mut counts: BTreeMap<usize, BTreeMap<PartKey, u64>> = BTreeMap::new();
     for point in analysis.diff().differences() {

@@ -10,12 +10,27 @@ use std::borrow::Cow;
 /// is the baseline's.
 pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
-    match node {
-        MergedNode::Both(a, b) if has_two_names(analysis.diff(), a, b) => {
+    match named_by(analysis, node) {
+        NamedBy::One(side, call) => Cow::Borrowed(name(side, call)),
+        NamedBy::Two(a, b) => {
             Cow::Owned(format!("{} | {}", name(Side::Baseline, a), name(Side::Candidate, b)))
         }
-        MergedNode::Both(a, _) => Cow::Borrowed(name(Side::Baseline, a)),
-        MergedNode::Only(side, call) => Cow::Borrowed(name(side, call)),
+    }
+}
+
+/// The calls whose names make the name of a node.
+pub(in crate::report) enum NamedBy {
+    /// One call of this side.
+    One(Side, CallId),
+    /// The calls of both sides.
+    Two(CallId, CallId),
+}
+
+pub(in crate::report) fn named_by(analysis: &Analysis, node: MergedNode) -> NamedBy {
+    match node {
+        MergedNode::Both(a, b) if has_two_names(analysis.diff(), a, b) => NamedBy::Two(a, b),
+        MergedNode::Both(a, _) => NamedBy::One(Side::Baseline, a),
+        MergedNode::Only(side, call) => NamedBy::One(side, call),
     }
 }
 

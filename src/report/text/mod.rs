@@ -14,5 +14,7 @@ pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 pub(crate) use figures::percent;
 pub(crate) use figures::{Unit, one_line, shorten, times};
 pub use labels::node_name;
+#[cfg(feature = "html")]
+pub(super) use labels::{NamedBy, named_by};
 pub(crate) use markup::{code, plain};
 pub use verdict::{evidence, sentence};

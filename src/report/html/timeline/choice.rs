@@ -5,7 +5,6 @@ use super::Slice;
 use super::places::CausePlace;
 use crate::diff::MergedId;
 use crate::trace::Nanos;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// Most nodes of the merged tree among the calls of the host, and as many among the GPU events: some 40
@@ -27,23 +26,31 @@ struct Candidate {
     is_near: bool,
 }
 
-pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace]) -> Chosen {
+/// `nodes` is the number of nodes of the merged tree.
+pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace], nodes: usize) -> Chosen {
     let of = slices.len();
     let near = neighbourhoods(causes);
-    let mut known: FxHashMap<MergedId, Candidate> = FxHashMap::default();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut of_nodes: Vec<Option<u32>> = vec![None; nodes];
     for slice in &slices {
         let is_near = near.iter().any(|&(from, to)| slice.start < to && slice.end() > from);
-        let new = Candidate { id: slice.node, time: Nanos::ZERO, is_gpu: slice.is_gpu, is_near };
-        let candidate = known.entry(slice.node).or_insert(new);
+        let at = *of_nodes[slice.node.index()].get_or_insert_with(|| {
+            let (time, is_gpu) = (Nanos::ZERO, slice.is_gpu);
+            candidates.push(Candidate { id: slice.node, time, is_gpu, is_near });
+            candidates.len() as u32 - 1
+        });
+        let candidate = &mut candidates[at as usize];
         candidate.time = candidate.time.max(slice.time);
         candidate.is_near |= is_near;
     }
-    let (gpu, host): (Vec<Candidate>, Vec<Candidate>) =
-        known.into_values().partition(|candidate| candidate.is_gpu);
-    let mut kept = longest(gpu);
-    kept.extend(longest(host));
-    kept.extend(causes.iter().flat_map(|cause| std::iter::once(cause.node).chain(cause.event)));
-    slices.retain(|slice| kept.contains(&slice.node.index()));
+    let mut kept = vec![false; nodes];
+    let (gpu, host) = candidates.into_iter().partition(|candidate: &Candidate| candidate.is_gpu);
+    keep_longest(gpu, &mut kept);
+    keep_longest(host, &mut kept);
+    for cause in causes {
+        std::iter::once(cause.node).chain(cause.event).for_each(|node| kept[node] = true);
+    }
+    slices.retain(|slice| kept[slice.node.index()]);
     Chosen { slices, of }
 }
 
@@ -56,17 +63,27 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-fn longest(mut candidates: Vec<Candidate>) -> FxHashSet<usize> {
-    candidates.sort_unstable_by_key(|candidate| (Reverse(candidate.time), candidate.id));
-    let id = |candidate: &Candidate| candidate.id.index();
-    let mut kept: FxHashSet<usize> = candidates.iter().take(NODES / 2).map(id).collect();
-    let near = candidates.iter().filter(|candidate| candidate.is_near);
-    let far = candidates.iter().filter(|candidate| !candidate.is_near);
-    for candidate in near.chain(far) {
-        if kept.len() >= NODES {
-            break;
-        }
-        kept.insert(id(candidate));
+/// Half of the room is for the longest of all, half for the longest near the causes; what these leave
+/// is for the others.
+fn keep_longest(mut candidates: Vec<Candidate>, kept: &mut [bool]) {
+    let longest = |candidate: &Candidate| (Reverse(candidate.time), candidate.id);
+    let mut keep = |candidates: &[Candidate]| {
+        candidates.iter().for_each(|candidate| kept[candidate.id.index()] = true);
+    };
+    let (first, rest) = split_first(&mut candidates, NODES / 2, longest);
+    keep(first);
+    let nearest = |candidate: &Candidate| (!candidate.is_near, longest(candidate));
+    keep(split_first(rest, NODES - NODES / 2, nearest).0);
+}
+
+/// The first `count` by a key, and the others, in no order.
+fn split_first<K: Ord>(
+    candidates: &mut [Candidate],
+    count: usize,
+    key: impl Fn(&Candidate) -> K,
+) -> (&mut [Candidate], &mut [Candidate]) {
+    if candidates.len() > count {
+        candidates.select_nth_unstable_by_key(count, key);
     }
-    kept
+    candidates.split_at_mut(candidates.len().min(count))
 }

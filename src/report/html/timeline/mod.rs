@@ -102,7 +102,7 @@ pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     if all.is_empty() {
         return None;
     }
-    let Chosen { slices, of } = choice::choose(all, &causes);
+    let Chosen { slices, of } = choice::choose(all, &causes, analysis.diff().merged().len());
     let (lanes, placed, dropped) = lanes::place(analysis, &slices, texts);
     let remark = remark(analysis, &shown, (placed.len(), of), dropped);
     let mut columns = Slices::default();
@@ -135,7 +135,7 @@ impl Slices {
         self.row.push(row as u32);
         self.start.push(slice.start.0);
         self.time.push(slice.time.0);
-        self.name.push(texts.id(tree.name(slice.call)));
+        self.name.push(texts.name(slice.side, tree, slice.call));
         self.node.push(slice.node.index());
         self.kind.push(kind_letter(analysis, node));
         self.relation.push(match slice.is_inside {

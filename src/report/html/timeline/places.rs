@@ -3,7 +3,7 @@
 use super::shown::Shown;
 use crate::analysis::{Analysis, IdleKind, Part};
 use crate::diff::MergedId;
-use crate::report::nodes::own_time;
+use crate::report::nodes::{own_time, own_times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -70,9 +70,9 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
         }
     }
     if kind.is_none() || super::is_host(analysis) {
-        for (difference, (_, node)) in differences.iter_mut().zip(merged.nodes()) {
-            let own = PerSide::from_fn(|side| own_time(analysis, side, node));
-            *difference += own.difference().0;
+        let PerSide { baseline, candidate } = own_times(analysis);
+        for (difference, (one, two)) in differences.iter_mut().zip(baseline.iter().zip(candidate)) {
+            *difference += (two - *one).0;
         }
     }
     if extent == Extent::Below {

@@ -10,7 +10,6 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 
 /// A call that spends so many of 100 parts of its time in one call below is not shown.
@@ -84,50 +83,60 @@ impl Shown {
     pub(super) fn slices(&self, analysis: &Analysis, causes: &[CausePlace]) -> Vec<Slice> {
         let mut slices = Vec::new();
         for side in Side::BOTH {
-            let tree = analysis.tree(side);
-            let calls = tree.calls().filter(|&call| !tree.is_captured(call));
-            slices.extend(calls.filter_map(|call| self.slice(analysis, side, call)));
+            self.add_slices(analysis, side, &mut slices);
         }
         drop_passing(analysis, &mut slices, causes);
         slices
     }
 
-    fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Option<Slice> {
-        let tree = analysis.tree(side);
-        let (event, is_gpu) = (tree.event(call)?, tree.kind(call) == CallKind::Gpu);
-        let is_inside = self.holds(analysis, side, call);
-        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-        let runs = start < self.end[side] && end > self.start[side];
-        (runs && (is_inside || is_gpu)).then(|| Slice {
-            side,
-            call,
-            event,
-            node: analysis.diff().merged().of(side, call),
-            start: self.since(side, start),
-            time: end - start,
-            is_gpu,
-            is_inside: is_inside && (!is_gpu || tree.launch(call).is_some() || self.step.is_none()),
-        })
+    fn add_slices(&self, analysis: &Analysis, side: Side, slices: &mut Vec<Slice>) {
+        let (tree, merged) = (analysis.tree(side), analysis.diff().merged());
+        let trace = tree.trace();
+        for call in tree.calls() {
+            let Some(event) = tree.event(call) else { continue };
+            let (start, end) = (trace.start(event), trace.end(event));
+            if start >= self.end[side] || end <= self.start[side] || trace.is_captured(event) {
+                continue;
+            }
+            let is_gpu = tree.kind(call) == CallKind::Gpu;
+            let is_inside = self.holds(analysis, side, call);
+            if is_inside || is_gpu {
+                slices.push(Slice {
+                    side,
+                    call,
+                    event,
+                    node: merged.of(side, call),
+                    start: self.since(side, start),
+                    time: end - start,
+                    is_gpu,
+                    is_inside: is_inside
+                        && (!is_gpu || tree.launch(call).is_some() || self.step.is_none()),
+                });
+            }
+        }
     }
 }
 
 /// Leaves out host calls that hand nearly all of their time to one call below, on each side that has
 /// them.
 fn drop_passing(analysis: &Analysis, slices: &mut Vec<Slice>, causes: &[CausePlace]) {
-    let mut longest_below: FxHashMap<(Side, CallId), Nanos> = FxHashMap::default();
+    let mut longest_below = PerSide::from_fn(|side| vec![Nanos::ZERO; analysis.tree(side).len()]);
     for slice in slices.iter().filter(|slice| !slice.is_gpu) {
         if let Some(above) = analysis.tree(slice.side).parent(slice.call) {
-            let longest = longest_below.entry((slice.side, above)).or_default();
+            let longest = &mut longest_below[slice.side][above.index()];
             *longest = slice.time.max(*longest);
         }
     }
     let passes = |slice: &Slice| {
-        let below = longest_below.get(&(slice.side, slice.call)).copied().unwrap_or_default();
+        let below = longest_below[slice.side][slice.call.index()];
         !slice.is_gpu && below.0 > 0 && 100 * below.0 >= PASSED_ON * slice.time.0
     };
+    let mut keeps = vec![false; analysis.diff().merged().len()];
     let keeping = slices.iter().filter(|slice| !passes(slice)).map(|slice| slice.node.index());
-    let keeps: FxHashSet<usize> = keeping.chain(causes.iter().map(|cause| cause.node)).collect();
-    slices.retain(|slice| keeps.contains(&slice.node.index()));
+    for node in keeping.chain(causes.iter().map(|cause| cause.node)) {
+        keeps[node] = true;
+    }
+    slices.retain(|slice| keeps[slice.node.index()]);
 }
 
 fn choose_step(analysis: &Analysis) -> Option<StepId> {

@@ -1,0 +1,44 @@
+//! Texts of both traces → numbers that are equal where the texts are, so that events are grouped by
+//! numbers and no long name is compared letter by letter.
+
+use super::Analysis;
+use crate::side::{PerSide, Side};
+use crate::trace::TextId;
+use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+
+/// Stands for the number of a text that nobody asked for yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// The numbers, given in the order of the questions.
+pub(super) struct SharedTexts<'a> {
+    trees: PerSide<&'a CallTree>,
+    numbers: FxHashMap<&'a str, u32>,
+    /// The number of each text of a trace.
+    of: PerSide<Vec<u32>>,
+}
+
+impl<'a> SharedTexts<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> SharedTexts<'a> {
+        let trees = analysis.diff.trees();
+        let of = trees.map(|tree| vec![UNKNOWN; tree.trace().texts().len()]);
+        SharedTexts { trees, numbers: FxHashMap::default(), of }
+    }
+
+    /// The number of a text.
+    pub(super) fn number(&mut self, side: Side, text: TextId) -> u32 {
+        let known = &mut self.of[side][text.index()];
+        if *known == UNKNOWN {
+            let next = self.numbers.len() as u32;
+            *known = *self.numbers.entry(self.trees[side].trace().text(text)).or_insert(next);
+        }
+        *known
+    }
+
+    /// The number of the name of an accounted event.
+    pub(super) fn of_event(&mut self, side: Side, event: CallId) -> u32 {
+        let tree = self.trees[side];
+        let event = tree.event(event).expect("accounted calls are events");
+        self.number(side, tree.trace().name_id(event))
+    }
+}
