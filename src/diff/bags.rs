@@ -1,5 +1,7 @@
 //! What lies below a call, as a multiset of evidence tokens, made when it is first asked for.
 
+use super::cores::Cores;
+use super::keys::Key;
 use super::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
@@ -39,6 +41,7 @@ pub(super) struct Bags<'a> {
     /// All bags, one behind the other: (token, count), sorted by token in each.
     entries: Vec<(Token, u32)>,
     made: PerSide<FxHashMap<(u32, Part), Bag>>,
+    cores: Cores,
     tally: Tally,
 }
 
@@ -72,7 +75,13 @@ impl Tally {
 
 impl<'a> Bags<'a> {
     pub(super) fn new(outlines: PerSide<&'a Outline<'a>>) -> Self {
-        Bags { outlines, entries: Vec::new(), made: PerSide::default(), tally: Tally::default() }
+        Bags {
+            outlines,
+            entries: Vec::new(),
+            made: PerSide::default(),
+            cores: Cores::default(),
+            tally: Tally::default(),
+        }
     }
 
     /// Forgets the bags made so far, where they are many. No bag may be used across this.
@@ -80,7 +89,14 @@ impl<'a> Bags<'a> {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
             self.made = PerSide::default();
+            self.cores = Cores::default();
         }
+    }
+
+    /// The op or frame of a key that a wrapper holds: down the calls that hold most of what is below.
+    pub(super) fn inside(&mut self, side: Side, wrapper: u32, key: Key) -> Option<u32> {
+        let core = self.cores.of(side, self.outlines[side], wrapper);
+        core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
     }
 
     /// The tokens of a call and of everything below it.

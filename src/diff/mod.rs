@@ -5,6 +5,7 @@
 mod alias;
 mod align;
 mod bags;
+mod cores;
 mod differences;
 mod explain;
 mod keys;

@@ -10,7 +10,7 @@
 //! and the calls below have in common.
 
 use super::compare::{Compare, Tokens};
-use super::score::{first_arguments, inside};
+use super::score::first_arguments;
 use super::sequence;
 use super::vocabulary::Vocabulary;
 use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
@@ -112,11 +112,11 @@ impl<'b> Gap<'_, 'b> {
 
     /// Whether most of what a call holds is in an op of the name of an op of the other run, with GPU work
     /// on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
-    fn holds_by_name(&self, side: Side, call: u32, other: u32) -> bool {
+    fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
             && theirs.is_gpu_path(other)
-            && inside(mine, call, theirs.keys[other as usize]).is_some_and(|inner| {
+            && self.bags.inside(side, call, theirs.keys[other as usize]).is_some_and(|inner| {
                 let (a, b) = match side {
                     Side::Baseline => (inner, other),
                     Side::Candidate => (other, inner),

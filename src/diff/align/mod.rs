@@ -42,6 +42,7 @@ use std::sync::OnceLock;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
+pub(super) use weights::WRAPPERS;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]

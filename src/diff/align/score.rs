@@ -206,14 +206,18 @@ impl<'a, 'b> Siblings<'a, 'b> {
     /// level deeper, and must hold their place in a row of like siblings as a pair does.
     fn wrapped(&mut self, i: usize, j: usize) -> Option<i64> {
         let (a, b) = self.calls(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let within_b =
-            self.is_new_name(Side::Candidate, j).then(|| inside(y, b, x.keys[a as usize]));
-        let within_a =
-            || self.is_new_name(Side::Baseline, i).then(|| inside(x, a, y.keys[b as usize]));
-        let (a, b) = match within_b.flatten() {
+        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let (one, two) = (key(Side::Baseline, a), key(Side::Candidate, b));
+        let within_b = match self.is_new_name(Side::Candidate, j) {
+            true => self.bags.inside(Side::Candidate, b, one),
+            false => None,
+        };
+        let (a, b) = match within_b {
             Some(inner) => (a, inner),
-            None => (within_a().flatten()?, b),
+            None if self.is_new_name(Side::Baseline, i) => {
+                (self.bags.inside(Side::Baseline, a, two)?, b)
+            }
+            None => return None,
         };
         Some(WRAPPED * self.common(a, b))
     }
@@ -378,16 +382,6 @@ impl Compare for Siblings<'_, '_> {
         }
         chosen
     }
-}
-
-/// The call of a key that a wrapper holds: down the calls that hold most of what is below.
-pub(super) fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u32> {
-    let heaviest = |call: &u32| {
-        let most = outline.weight(*call) - outline.own_weight(*call);
-        outline.each_child(*call).find(|&child| 2 * outline.weight(child) > most)
-    };
-    let chain = std::iter::successors(heaviest(&wrapper), heaviest).take(WRAPPERS);
-    chain.into_iter().find(|&call| outline.keys[call as usize] == key)
 }
 
 /// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module

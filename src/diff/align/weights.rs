@@ -25,7 +25,7 @@ pub(super) const QUERY: i64 = TOKEN / 8;
 /// opposite each other counts this part of what it would.
 pub(super) const SETTLED: i64 = 8;
 /// Levels of wrappers that are looked through: decorators and dispatchers come in fives, not more.
-pub(super) const WRAPPERS: usize = 16;
+pub(in crate::diff) const WRAPPERS: usize = 16;
 
 /// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
 pub(super) const FOREIGN: u32 = 64;
