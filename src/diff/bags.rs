@@ -4,7 +4,7 @@ use super::cores::Cores;
 use super::keys::Key;
 use super::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -93,9 +93,27 @@ impl<'a> Bags<'a> {
         }
     }
 
+    /// The keys of all that these calls may wrap.
+    pub(super) fn keys_inside(
+        &mut self,
+        side: Side,
+        wrappers: impl Iterator<Item = u32>,
+    ) -> FxHashSet<Key> {
+        let mut keys = FxHashSet::default();
+        for wrapper in wrappers {
+            keys.extend(self.core(side, wrapper).iter().map(|&(key, _)| key));
+        }
+        keys
+    }
+
+    /// What a wrapper wraps.
+    pub(super) fn core(&mut self, side: Side, wrapper: u32) -> &[(Key, u32)] {
+        self.cores.of(side, self.outlines[side], wrapper)
+    }
+
     /// The op or frame of a key that a wrapper holds: down the calls that hold most of what is below.
     pub(super) fn inside(&mut self, side: Side, wrapper: u32, key: Key) -> Option<u32> {
-        let core = self.cores.of(side, self.outlines[side], wrapper);
+        let core = self.core(side, wrapper);
         core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
     }
 

@@ -15,9 +15,11 @@ use super::sequence;
 use super::vocabulary::Vocabulary;
 use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
 use crate::diff::bags::{Bag, Bags};
+use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
@@ -28,15 +30,25 @@ pub(super) struct Gap<'a, 'b> {
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
+/// What the calls of a run hold together.
+struct Held {
+    bag: Bag,
+    /// The keys of what they may wrap.
+    keys: FxHashSet<Key>,
+}
+
 impl<'b> Gap<'_, 'b> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
     ///
     /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
-        let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
+        let runs = self.runs;
+        let held = PerSide::from_fn(|side| Held {
+            bag: self.bags.of_all(side, runs[side]),
+            keys: self.bags.keys_inside(side, runs[side].iter().copied()),
+        });
         let gains = PerSide::from_fn(|side| {
-            let runs = self.runs;
-            let gain = |(at, &call)| self.gain_of_opening(side, at, call, all[side.other()]);
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &held[side.other()]);
             runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
         });
         let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
@@ -52,8 +64,8 @@ impl<'b> Gap<'_, 'b> {
 
     /// How many more tokens are paired if the call is opened than if it is kept and renamed;
     /// `None` where it must not be opened.
-    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: Bag) -> Option<u32> {
-        let outline = self.outlines[side];
+    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, others: &Held) -> Option<u32> {
+        let (outline, wanted) = (self.outlines[side], others.bag);
         if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
@@ -73,12 +85,12 @@ impl<'b> Gap<'_, 'b> {
         // To open the call must give half of what it holds, or half of what the other side looks for:
         // less is found in unrelated calls by chance, unless one of them has the name of a partner.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
-        if opened == 0
-            || !(gives_half || partners.iter().any(|&other| self.holds_by_name(side, call, other)))
-        {
+        if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
         }
-        if self.is_wrapped(side, call, partners, opened) {
+        let by_name = others.keys.contains(&outline.keys[call as usize])
+            && self.is_wrapped_by_name(side, call, partners);
+        if by_name || self.is_wrapped(side, call, partners, opened) {
             return None;
         }
         let mut kept = 0;
@@ -125,15 +137,22 @@ impl<'b> Gap<'_, 'b> {
             })
     }
 
-    /// Whether a call of the other run holds more of this one than is gained by opening it, or one of its
-    /// name: then that one is the wrapper, and this one is what it wraps.
-    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
-        let by_name = |&other: &u32| {
+    /// The same of any of several calls.
+    fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
+        !self.bags.core(side, call).is_empty()
+            && others.iter().any(|&other| self.holds_by_name(side, call, other))
+    }
+
+    /// Whether a call of the other run holds one of the name of this one: then that one is the wrapper, and
+    /// this one is what it wraps.
+    fn is_wrapped_by_name(&mut self, side: Side, call: u32, partners: &[u32]) -> bool {
+        partners.iter().any(|&other| {
             self.holds_by_name(side.other(), other, call) && !self.holds_by_name(side, call, other)
-        };
-        if partners.iter().any(by_name) {
-            return true;
-        }
+        })
+    }
+
+    /// Whether a call of the other run holds more of this one than is gained by opening it.
+    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
             self.weight_below(side.other(), other) > opened && {
