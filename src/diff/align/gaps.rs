@@ -13,13 +13,13 @@ use super::compare::{Compare, Tokens};
 use super::score::first_arguments;
 use super::sequence;
 use super::vocabulary::Vocabulary;
-use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
+use super::weights::{AKIN, PARTNERS, RATIO, RENAME_BONUS, SMALL};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
@@ -33,8 +33,8 @@ pub(super) struct Gap<'a, 'b> {
 /// What the calls of a run hold together.
 struct Held {
     bag: Bag,
-    /// The keys of what they may wrap.
-    keys: FxHashSet<Key>,
+    /// For each key, where those of them stand that may wrap a call of it.
+    wrappers: FxHashMap<Key, Vec<usize>>,
 }
 
 impl<'b> Gap<'_, 'b> {
@@ -45,7 +45,7 @@ impl<'b> Gap<'_, 'b> {
         let runs = self.runs;
         let held = PerSide::from_fn(|side| Held {
             bag: self.bags.of_all(side, runs[side]),
-            keys: self.bags.keys_inside(side, runs[side].iter().copied()),
+            wrappers: self.wrappers(side),
         });
         let gains = PerSide::from_fn(|side| {
             let gain = |(at, &call)| self.gain_of_opening(side, at, call, &held[side.other()]);
@@ -88,9 +88,9 @@ impl<'b> Gap<'_, 'b> {
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
         }
-        let by_name = others.keys.contains(&outline.keys[call as usize])
-            && self.is_wrapped_by_name(side, call, partners);
-        if by_name || self.is_wrapped(side, call, partners, opened) {
+        if self.is_wrapped_by_name(side, at, call, others)
+            || self.is_wrapped(side, call, partners, opened)
+        {
             return None;
         }
         let mut kept = 0;
@@ -122,6 +122,16 @@ impl<'b> Gap<'_, 'b> {
         mine.each_child(call).any(is_there) && is_alone()
     }
 
+    fn wrappers(&mut self, side: Side) -> FxHashMap<Key, Vec<usize>> {
+        let mut wrappers: FxHashMap<Key, Vec<usize>> = FxHashMap::default();
+        for (at, &call) in self.runs[side].iter().enumerate() {
+            for &(key, _) in self.bags.core(side, call) {
+                wrappers.entry(key).or_default().push(at);
+            }
+        }
+        wrappers
+    }
+
     /// Whether most of what a call holds is in an op of the name of an op of the other run, with GPU work
     /// on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
@@ -139,14 +149,22 @@ impl<'b> Gap<'_, 'b> {
 
     /// The same of any of several calls.
     fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
-        !self.bags.core(side, call).is_empty()
-            && others.iter().any(|&other| self.holds_by_name(side, call, other))
+        let theirs = self.outlines[side.other()];
+        let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
+        let named = |&&other: &&u32| keys.contains(&theirs.keys[other as usize]);
+        !keys.is_empty()
+            && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
     /// Whether a call of the other run holds one of the name of this one: then that one is the wrapper, and
     /// this one is what it wraps.
-    fn is_wrapped_by_name(&mut self, side: Side, call: u32, partners: &[u32]) -> bool {
-        partners.iter().any(|&other| {
+    fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
+        let key = self.outlines[side].keys[call as usize];
+        let Some(wrappers) = others.wrappers.get(&key) else { return false };
+        let near = self.near(side, at);
+        let wrappers = &wrappers[wrappers.partition_point(|&at| at < near.start)..];
+        let run = self.runs[side.other()];
+        wrappers.iter().take_while(|&at| near.contains(at)).map(|&at| run[at]).any(|other| {
             self.holds_by_name(side.other(), other, call) && !self.holds_by_name(side, call, other)
         })
     }
@@ -212,8 +230,8 @@ impl<'b> Gap<'_, 'b> {
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
-        let akin = !generated && self.words.tell_of_kinship(keys.0, keys.1);
+        let akin = self.words.tell_of_kinship(keys.0, keys.1)
+            && self.words.is_generated(keys.0) == self.words.is_generated(keys.1);
         if !akin || self.is_out_of_proportion(a, b) {
             return false;
         }
@@ -232,9 +250,15 @@ impl<'b> Gap<'_, 'b> {
 
     /// Whether two calls share at least half of what the smaller one holds.
     fn share_most(&mut self, a: u32, b: u32) -> bool {
+        let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
+        2 * self.common_below(a, b) >= sizes.0.min(sizes.1)
+    }
+
+    /// Number of tokens that two calls share below themselves.
+    fn common_below(&mut self, a: u32, b: u32) -> u32 {
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
-        2 * self.bags.common(below, other) >= below.size.min(other.size)
+        self.bags.common(below, other)
     }
 
     /// Whether one of two calls holds so much more than the other that they cannot be one op.
@@ -290,19 +314,23 @@ impl<'b> Gap<'_, 'b> {
         if unlike || generated || self.is_out_of_proportion(a, b) {
             return 0;
         }
-        let below = self.bags.below(Side::Baseline, a);
-        let other = self.bags.below(Side::Candidate, b);
-        let (shared, larger) = (self.bags.common(below, other), below.size.max(other.size));
+        let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
+        let (least, larger) = (sizes.0.min(sizes.1), sizes.0.max(sizes.1));
         let arguments = x.arguments[a as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
         let one_code = self.words.are_one_code(keys.0, keys.1);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(keys.0, keys.1);
+        let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
+            true => self.common_below(a, b),
+            // It would not do.
+            false => 0,
+        };
         let agrees = match larger {
             0 => same_arguments || one_code,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
         match agrees || in_row {
-            true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
+            true => 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1,
             false => 0,
         }
     }
@@ -339,6 +367,12 @@ impl Compare for Gap<'_, '_> {
 
     fn score(&mut self, a: usize, b: usize) -> i64 {
         self.evidence(self.runs.baseline[a], self.runs.candidate[b])
+    }
+
+    fn most(&mut self, a: usize, b: usize) -> i64 {
+        let below = self.weight_below(Side::Baseline, self.runs.baseline[a]);
+        let other = self.weight_below(Side::Candidate, self.runs.candidate[b]);
+        8 * i64::from(below.min(other)) + AKIN + 1
     }
 
     fn is_pair(&self, _: usize, _: usize) -> bool {

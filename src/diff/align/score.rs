@@ -26,8 +26,6 @@ pub(super) struct Siblings<'a, 'b> {
     lists: PerSide<&'b [u32]>,
     /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// What each element holds, once it was asked for.
-    bags_of_elements: PerSide<Vec<Option<Bag>>>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// What is known of each element, once it was asked for.
@@ -60,6 +58,8 @@ struct Element {
     is_new_name: bool,
     /// Whether an element of the other list with a new name may wrap a call of its key.
     may_be_wrapped: bool,
+    /// What it holds, once that was asked for.
+    bag: Option<Bag>,
 }
 
 impl<'a, 'b> Siblings<'a, 'b> {
@@ -80,7 +80,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
             bags,
             lists,
             elements,
-            bags_of_elements: PerSide::default(),
             launches_agree: OnceCell::new(),
             known: PerSide::default(),
             launched_together,
@@ -101,12 +100,15 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn bag(&mut self, side: Side, at: usize) -> Bag {
-        let made = &mut self.bags_of_elements[side];
-        made.resize(self.elements[side].len(), None);
-        *made[at].get_or_insert_with(|| match &self.lists[side][self.elements[side][at].clone()] {
+        if let Some(bag) = self.known[side][at].bag {
+            return bag;
+        }
+        let bag = match &self.lists[side][self.elements[side][at].clone()] {
             &[call] => self.bags.of(side, call),
             run => self.bags.of_all(side, run),
-        })
+        };
+        self.known[side][at].bag = Some(bag);
+        bag
     }
 
     /// Number of tokens that two elements share.
@@ -116,20 +118,24 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// What is known of two elements.
-    fn known(&mut self, i: usize, j: usize) -> (Element, Element) {
+    fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
         if self.known.baseline.is_empty() {
-            self.known = PerSide::from_fn(|side| self.elements_of(side));
-            let cores = PerSide::from_fn(|side| {
-                let wrappers = self.known[side].iter().filter(|element| element.is_new_name);
-                self.bags.keys_inside(side, wrappers.map(|element| element.call))
-            });
-            for side in Side::BOTH {
-                for element in &mut self.known[side] {
-                    element.may_be_wrapped = cores[side.other()].contains(&element.key);
-                }
+            self.look_up();
+        }
+        (&self.known.baseline[i], &self.known.candidate[j])
+    }
+
+    fn look_up(&mut self) {
+        self.known = PerSide::from_fn(|side| self.elements_of(side));
+        let cores = PerSide::from_fn(|side| {
+            let wrappers = self.known[side].iter().filter(|element| element.is_new_name);
+            self.bags.keys_inside(side, wrappers.map(|element| element.call))
+        });
+        for side in Side::BOTH {
+            for element in &mut self.known[side] {
+                element.may_be_wrapped = cores[side.other()].contains(&element.key);
             }
         }
-        (self.known.baseline[i], self.known.candidate[j])
     }
 
     fn elements_of(&self, side: Side) -> Vec<Element> {
@@ -155,17 +161,15 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 is_novel: novel[range.start],
                 is_new_name: new_names[range.start],
                 may_be_wrapped: false,
+                bag: None,
             }
         };
         self.elements[side].iter().map(known).collect()
     }
 
-    fn score_gpu(&self, one: Element, two: Element) -> i64 {
-        if one.key == two.key {
-            return 2 * TOKEN + name_bonus(one, two);
-        }
+    fn score_gpu(&self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        match (self.launched_together, x.place(one.call) == y.place(two.call)) {
+        match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
             // ROCm 7.1 wrote copies as kernels, 7.2 as copies.
@@ -173,6 +177,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
+    /// Of two launches of one key.
     fn score_launch(&mut self, i: usize, j: usize) -> i64 {
         let (a, _) = self.calls(i, j);
         let key = self.outlines.baseline.keys[a as usize];
@@ -188,9 +193,9 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn score_call(&mut self, i: usize, j: usize) -> i64 {
-        let (one, two) = self.known(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let shared = self.shared(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let (one, two) = self.known(i, j);
         let larger = one.tokens.max(two.tokens).max(1);
         let arguments = x.arguments[one.call as usize];
         let same_arguments = arguments != 0 && arguments == y.arguments[two.call as usize];
@@ -206,13 +211,14 @@ impl<'a, 'b> Siblings<'a, 'b> {
         if !one.is_novel && !two.is_novel {
             return 0;
         }
+        let (one, two) = (*one, *two);
         let (a, b) = (one.call, two.call);
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         match (x.kind(a), y.kind(b)) {
             (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
                 if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
-                let wrapped = self.wrapped(one, two);
+                let wrapped = self.wrapped(&one, &two);
                 // At least 1: two calls opposite each other that have nothing in common are still a better
                 // guess than two calls without partner.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
@@ -226,8 +232,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
 
     /// What a call and the one of its name inside of a wrapper share. They become a pair, if one
     /// level deeper, and must hold their place in a row of like siblings as a pair does.
-    fn wrapped(&mut self, one: Element, two: Element) -> Option<i64> {
-        let mut inside = |side: Side, outer: Element, inner: Element| match outer.wraps(inner) {
+    fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
+        let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),
             false => None,
         };
@@ -322,8 +328,14 @@ impl Compare for Siblings<'_, '_> {
         if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);
         }
+        let (a, b) = (one.call, two.call);
+        // Where each has an equal partner elsewhere, the two have changed places.
+        let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
-            return self.score_gpu(one, two);
+            return match one.key == two.key {
+                true => 2 * TOKEN + name_bonus(one, two),
+                false => self.score_gpu(a, b),
+            };
         }
         if one.key != two.key {
             return self.affinity(i, j);
@@ -334,7 +346,6 @@ impl Compare for Siblings<'_, '_> {
         if one.exact == two.exact {
             return TOKEN * (one.tokens + 1) + EXACT + name_bonus(one, two);
         }
-        let (a, b) = (one.call, two.call);
         if is_one_inside_other(self.outlines, a, b) {
             return self.affinity(i, j);
         }
@@ -343,8 +354,6 @@ impl Compare for Siblings<'_, '_> {
             true => self.score_launch(i, j),
             false => self.score_call(i, j),
         };
-        // Where each has an equal partner elsewhere, the two have changed places.
-        let settled = !one.is_novel && !two.is_novel;
         if settled { worth / SETTLED } else { worth }
     }
 
@@ -366,9 +375,11 @@ impl Compare for Siblings<'_, '_> {
         match (same_key, settled) {
             (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
             (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
-            (false, false) if one.wraps(two) || two.wraps(one) => (WRAPPED * common).max(1),
-            (false, false) => (AFFINITY * common).max(1),
             (false, true) => 0,
+            (false, false) => {
+                let may_wrap = one.wraps(two) || two.wraps(one);
+                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
+            }
         }
     }
 
@@ -415,12 +426,12 @@ impl Compare for Siblings<'_, '_> {
 
 impl Element {
     /// Whether it may be a wrapper around the call of the other element's name.
-    fn wraps(self, inner: Element) -> bool {
+    fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped
     }
 }
 
-fn name_bonus(one: Element, two: Element) -> i64 {
+fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 

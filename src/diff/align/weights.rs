@@ -52,6 +52,8 @@ pub(super) const SMALL: u32 = 32;
 /// Tokens that equal arguments add to the worth of a rename: they are one, and less likely to be equal by
 /// chance.
 pub(super) const RENAME_BONUS: u32 = 2;
+/// Worth of arguments or names that agree, for a rename: of a common call and a half, each of which counts 8.
+pub(super) const AKIN: i64 = 12;
 /// How many partners for a rename are weighed against opening a call.
 pub(super) const PARTNERS: usize = 64;
 
