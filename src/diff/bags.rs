@@ -26,7 +26,7 @@ pub(super) struct Bag {
 }
 
 /// What a bag is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
     Below,
@@ -40,7 +40,8 @@ pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     /// All bags, one behind the other: (token, count), sorted by token in each.
     entries: Vec<(Token, u32)>,
-    made: PerSide<FxHashMap<(u32, Part), Bag>>,
+    /// By fingerprint of the subtree, for each part of it: equal ones hold the same.
+    made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
 }
@@ -119,7 +120,7 @@ impl<'a> Bags<'a> {
 
     /// The tokens of a call and of everything below it.
     pub(super) fn of(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Subtree)) {
+        if let Some(bag) = self.known(side, call, Part::Subtree) {
             return bag;
         }
         self.make(side, call, Part::Subtree, call..self.outlines[side].end(call))
@@ -127,10 +128,10 @@ impl<'a> Bags<'a> {
 
     /// The tokens of everything below a call.
     pub(super) fn below(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Below)) {
+        if let Some(bag) = self.known(side, call, Part::Below) {
             return bag;
         }
-        let Some(&whole) = self.made[side].get(&(call, Part::Subtree)) else {
+        let Some(whole) = self.known(side, call, Part::Subtree) else {
             return self.make(side, call, Part::Below, call + 1..self.outlines[side].end(call));
         };
         let own = self.outlines[side].tokens(call);
@@ -149,7 +150,7 @@ impl<'a> Bags<'a> {
     /// The tokens below a call that traces of any two programs share: kinds of launches and of what
     /// they launch.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Launches)) {
+        if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
         }
         let outline = self.outlines[side];
@@ -209,8 +210,14 @@ impl<'a> Bags<'a> {
         self.keep(side, call, part, bag)
     }
 
+    fn known(&self, side: Side, call: u32, part: Part) -> Option<Bag> {
+        let exact = self.outlines[side].exact[call as usize];
+        self.made[side][part as usize].get(&exact).copied()
+    }
+
     fn keep(&mut self, side: Side, call: u32, part: Part, bag: Bag) -> Bag {
-        self.made[side].insert((call, part), bag);
+        let exact = self.outlines[side].exact[call as usize];
+        self.made[side][part as usize].insert(exact, bag);
         bag
     }
 

@@ -108,19 +108,22 @@ impl MergedTree {
     }
 
     pub(super) fn build(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> MergedTree {
-        let drafts = Drafts::new(trees, partners);
-        let children = drafts.children();
+        let (drafts, children) = {
+            let drafts = Drafts::new(trees, partners);
+            let children = drafts.children();
+            (drafts.calls, children)
+        };
         let mut merged = MergedTree {
-            calls: Vec::with_capacity(drafts.calls.len()),
-            depths: Vec::with_capacity(drafts.calls.len()),
-            parents: Vec::with_capacity(drafts.calls.len()),
+            calls: Vec::with_capacity(drafts.len()),
+            depths: Vec::with_capacity(drafts.len()),
+            parents: Vec::with_capacity(drafts.len()),
             of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
         };
         let mut stack: Vec<(u32, u32, u32)> =
             children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
         while let Some((draft, parent, depth)) = stack.pop() {
             let id = merged.calls.len() as u32;
-            let calls = drafts.calls[draft as usize];
+            let calls = drafts[draft as usize];
             for side in Side::BOTH {
                 if let Some(call) = node_of(calls).call(side) {
                     merged.of_calls[side][call.index()] = id;

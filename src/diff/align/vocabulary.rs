@@ -45,12 +45,13 @@ impl Vocabulary {
             Vocabulary { words: Vec::new(), names_with: PerSide::default(), names: Vec::new() };
         let mut ids = FxHashMap::default();
         for side in Side::BOTH {
-            let mut seen: FxHashSet<Key> = FxHashSet::default();
+            let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
+            let mut seen = vec![false; keys.unwrap_or(0)];
             // An op and the step of the engine that runs it say one thing.
             let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
-                if tells && seen.insert(key) {
+                if tells && !std::mem::replace(&mut seen[key.0 as usize], true) {
                     let (kind, name) =
                         (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
                     if words.name(key).is_none() {
