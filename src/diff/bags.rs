@@ -211,14 +211,20 @@ impl<'a> Bags<'a> {
     }
 
     fn known(&self, side: Side, call: u32, part: Part) -> Option<Bag> {
-        let exact = self.outlines[side].exact[call as usize];
-        self.made[side][part as usize].get(&exact).copied()
+        self.made[side][part as usize].get(&self.fingerprint(side, call)).copied()
     }
 
     fn keep(&mut self, side: Side, call: u32, part: Part, bag: Bag) -> Bag {
-        let exact = self.outlines[side].exact[call as usize];
-        self.made[side][part as usize].insert(exact, bag);
+        let fingerprint = self.fingerprint(side, call);
+        self.made[side][part as usize].insert(fingerprint, bag);
         bag
+    }
+
+    /// The fingerprint of a subtree leaves queries out, and with them what nests in one by mistake; its weight does
+    /// not.
+    fn fingerprint(&self, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        outline.exact[call as usize] ^ u64::from(outline.weight(call))
     }
 
     /// The bag of what was counted.

@@ -215,6 +215,9 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
                 trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))
             }
             MergedNode::Both(a, b) => {
+                if let Some(parent) = above.of_both(a, b) {
+                    return parent;
+                }
                 let first = above.of_pair(Side::Baseline, a, b);
                 let second = above.of_pair(Side::Candidate, b, a);
                 match first == NONE || above.is_wrapper_below(second, first) {
@@ -239,6 +242,12 @@ impl Above<'_> {
             Side::Baseline => call.0,
             Side::Candidate => self.of_candidate[call.index()],
         }
+    }
+
+    /// The pair right above both calls of a pair: most stand below one.
+    fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
+        let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
+        (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
     /// The nearest node above `call` that is one-sided, or a pair that stands above both calls. A

@@ -10,7 +10,7 @@
 //! ```
 
 use super::Aligner;
-use super::score::first_arguments;
+use super::inner::first_arguments;
 use crate::diff::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -138,8 +138,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether one of these pairs has, on both sides, another free call that is not told from its partner by how
-    /// much it holds.
+    /// Whether one of these pairs has, on both sides, another free call that may be its like: of the same content
+    /// only what holds as much is.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -147,8 +147,8 @@ impl Aligner<'_> {
         unlike: &[(u32, u32)],
     ) -> bool {
         let weight = |side: Side, call: u32| match likeness {
-            Likeness::Whole | Likeness::Content => self.outlines[side].weight(call),
-            Likeness::Itself => 0,
+            Likeness::Content => self.outlines[side].weight(call),
+            Likeness::Whole | Likeness::Itself => 0,
         };
         let counts = PerSide::from_fn(|side| {
             let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
@@ -206,7 +206,7 @@ impl Aligner<'_> {
                 for (a, b) in passed.into_iter().flatten() {
                     let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
                     let gap = PerSide::new(vec![a], vec![b]);
-                    if free && self.view(&gap).is_renamed(a, b) {
+                    if free && self.view(&gap).is_renamed() {
                         self.pair_in_place(a, b);
                         self.both.links.link_again(y, partner, Relation::Moved);
                         break;

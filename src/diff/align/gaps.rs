@@ -9,11 +9,11 @@
 //! side of the gap and the calls below have in common; kept, what the best partner for a rename
 //! and the calls below have in common.
 
-use super::compare::{Compare, Tokens};
-use super::score::first_arguments;
+use super::inner::first_arguments;
+use super::renames::{Renames, are_out_of_proportion};
 use super::sequence;
 use super::vocabulary::Vocabulary;
-use super::weights::{AKIN, PARTNERS, RATIO, RENAME_BONUS, SMALL};
+use super::weights::{PARTNERS, RENAME_BONUS};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
@@ -37,7 +37,7 @@ struct Held {
     wrappers: FxHashMap<Key, Vec<usize>>,
 }
 
-impl<'b> Gap<'_, 'b> {
+impl<'a, 'b> Gap<'a, 'b> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
     ///
     /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
@@ -263,8 +263,7 @@ impl<'b> Gap<'_, 'b> {
 
     /// Whether one of two calls holds so much more than the other that they cannot be one op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
-        let weights = (self.outlines.baseline.weight(a), self.outlines.candidate.weight(b));
-        weights.0.max(weights.1) > RATIO * weights.0.min(weights.1) + SMALL
+        are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
     /// How much would be paired if the call were kept and renamed.
@@ -285,105 +284,21 @@ impl<'b> Gap<'_, 'b> {
     /// Pairs of calls that are the same under another name.
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
-        let aligned = sequence::align(self);
+        let aligned = sequence::align(&mut self.renames());
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
-    fn evidence(&mut self, a: u32, b: u32) -> i64 {
-        let in_row = self.is_in_row_of_variants(a, b);
-        self.evidence_of_calls(a, b, in_row)
+    /// Whether the only calls of the gap are one under another name, though they do not stand opposite each other.
+    pub(super) fn is_renamed(&mut self) -> bool {
+        let arguments = PerSide::from_fn(|side| {
+            self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))
+        });
+        arguments.baseline != 0
+            && arguments.baseline == arguments.candidate
+            && self.renames().evidence(0, 0, false) > 0
     }
 
-    /// Whether two calls that do not stand opposite each other are one under another name, whatever stands
-    /// beside them.
-    pub(super) fn is_renamed(&mut self, a: u32, b: u32) -> bool {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let arguments = first_arguments(x, a);
-        arguments != 0
-            && arguments == first_arguments(y, b)
-            && self.evidence_of_calls(a, b, false) > 0
-    }
-
-    fn evidence_of_calls(&mut self, a: u32, b: u32, in_row: bool) -> i64 {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let keys = (x.keys[a as usize], y.keys[b as usize]);
-        // A compiled call does the work of several ops, so it is not one of them renamed.
-        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
-        let unlike = x.kind(a) != y.kind(b) || !x.is_op_or_frame(a);
-        if unlike || generated || self.is_out_of_proportion(a, b) {
-            return 0;
-        }
-        let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
-        let (least, larger) = (sizes.0.min(sizes.1), sizes.0.max(sizes.1));
-        let arguments = x.arguments[a as usize];
-        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
-        let one_code = self.words.are_one_code(keys.0, keys.1);
-        let alike = same_arguments || one_code || self.words.tell_of_kinship(keys.0, keys.1);
-        let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
-            true => self.common_below(a, b),
-            // It would not do.
-            false => 0,
-        };
-        let agrees = match larger {
-            0 => same_arguments || one_code,
-            _ => 2 * shared >= larger || (alike && shared > 0),
-        };
-        match agrees || in_row {
-            true => 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1,
-            false => 0,
-        }
-    }
-
-    /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
-    /// where nothing else is known of them, or all below is renamed, too.
-    fn is_in_row_of_variants(&mut self, a: u32, b: u32) -> bool {
-        let keys =
-            (self.outlines.baseline.keys[a as usize], self.outlines.candidate.keys[b as usize]);
-        self.runs.baseline.len() == self.runs.candidate.len()
-            && self.words.begin_alike(keys.0, keys.1)
-    }
-
-    /// What is below a call, without its name: equal for a call and its renamed partner.
-    fn body(&self, side: Side, call: u32) -> u64 {
-        let outline = self.outlines[side];
-        let mut body = u64::from(outline.arguments[call as usize]);
-        for child in outline.each_child(call) {
-            body = body.rotate_left(7)
-                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        body
-    }
-}
-
-impl Compare for Gap<'_, '_> {
-    fn lengths(&self) -> (usize, usize) {
-        (self.runs.baseline.len(), self.runs.candidate.len())
-    }
-
-    fn equal(&mut self, _: usize, _: usize) -> bool {
-        false
-    }
-
-    fn score(&mut self, a: usize, b: usize) -> i64 {
-        self.evidence(self.runs.baseline[a], self.runs.candidate[b])
-    }
-
-    fn most(&mut self, a: usize, b: usize) -> i64 {
-        let below = self.weight_below(Side::Baseline, self.runs.baseline[a]);
-        let other = self.weight_below(Side::Candidate, self.runs.candidate[b]);
-        8 * i64::from(below.min(other)) + AKIN + 1
-    }
-
-    fn is_pair(&self, _: usize, _: usize) -> bool {
-        true
-    }
-
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
-        let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
-        vec![(
-            of(Side::Baseline, &self.runs.baseline[a]),
-            of(Side::Candidate, &self.runs.candidate[b]),
-        )]
+    fn renames(&mut self) -> Renames<'_, 'a> {
+        Renames::new(self.outlines, self.bags, self.words, self.runs)
     }
 }

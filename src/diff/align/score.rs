@@ -2,10 +2,11 @@
 
 use super::Both;
 use super::compare::{Compare, Tokens};
+use super::inner::is_one_inside_other;
 use super::plain::shared_tokens;
 use super::runs;
 use super::threads::LoneThread;
-use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
+use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
@@ -433,42 +434,6 @@ impl Element {
 
 fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
-}
-
-/// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
-/// have none themselves. 0 where there are none.
-pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
-    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
-    calls
-        .map(|call| outline.arguments[call as usize])
-        .find(|&arguments| arguments != 0)
-        .unwrap_or(0)
-}
-
-/// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
-/// `aten::view`: then the other is a wrapper.
-///
-/// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
-/// gone, and the two are taken for partners.
-pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
-    let same_arguments =
-        outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
-    let holds = |side: Side, outer: u32, inner: u32| {
-        let (mine, theirs) = (outlines[side], outlines[side.other()]);
-        let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
-        let holds_more = || mine.weight(outer) > mine.own_weight(outer) + theirs.weight(inner);
-        let holds_it = |call: u32| {
-            let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
-            mine.each_child(call).any(|below| equal(below as usize))
-        };
-        // From the outer call down: at each level the first child of the same name.
-        let next =
-            |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
-        mine.weight(outer) > theirs.weight(inner)
-            && (!same_arguments || holds_more())
-            && std::iter::successors(Some(outer), next).any(holds_it)
-    };
-    holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a)
 }
 
 /// For each element of one list, whether it has more calls of its token than the other list: not
