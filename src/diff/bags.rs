@@ -1,8 +1,10 @@
 //! What lies below a call, as a multiset of evidence tokens, made when it is first asked for.
 
+use super::cores::Cores;
+use super::keys::Key;
 use super::outline::{Outline, Token};
 use crate::side::{PerSide, Side};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -24,7 +26,7 @@ pub(super) struct Bag {
 }
 
 /// What a bag is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
     Below,
@@ -38,7 +40,9 @@ pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     /// All bags, one behind the other: (token, count), sorted by token in each.
     entries: Vec<(Token, u32)>,
-    made: PerSide<FxHashMap<(u32, Part), Bag>>,
+    /// By fingerprint of the subtree, for each part of it: equal ones hold the same.
+    made: PerSide<[FxHashMap<u64, Bag>; 3]>,
+    cores: Cores,
     tally: Tally,
 }
 
@@ -72,7 +76,13 @@ impl Tally {
 
 impl<'a> Bags<'a> {
     pub(super) fn new(outlines: PerSide<&'a Outline<'a>>) -> Self {
-        Bags { outlines, entries: Vec::new(), made: PerSide::default(), tally: Tally::default() }
+        Bags {
+            outlines,
+            entries: Vec::new(),
+            made: PerSide::default(),
+            cores: Cores::default(),
+            tally: Tally::default(),
+        }
     }
 
     /// Forgets the bags made so far, where they are many. No bag may be used across this.
@@ -80,12 +90,37 @@ impl<'a> Bags<'a> {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
             self.made = PerSide::default();
+            self.cores = Cores::default();
         }
+    }
+
+    /// The keys of all that these calls may wrap.
+    pub(super) fn keys_inside(
+        &mut self,
+        side: Side,
+        wrappers: impl Iterator<Item = u32>,
+    ) -> FxHashSet<Key> {
+        let mut keys = FxHashSet::default();
+        for wrapper in wrappers {
+            keys.extend(self.core(side, wrapper).iter().map(|&(key, _)| key));
+        }
+        keys
+    }
+
+    /// What a wrapper wraps.
+    pub(super) fn core(&mut self, side: Side, wrapper: u32) -> &[(Key, u32)] {
+        self.cores.of(side, self.outlines[side], wrapper)
+    }
+
+    /// The op or frame of a key that a wrapper holds: down the calls that hold most of what is below.
+    pub(super) fn inside(&mut self, side: Side, wrapper: u32, key: Key) -> Option<u32> {
+        let core = self.core(side, wrapper);
+        core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
     }
 
     /// The tokens of a call and of everything below it.
     pub(super) fn of(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Subtree)) {
+        if let Some(bag) = self.known(side, call, Part::Subtree) {
             return bag;
         }
         self.make(side, call, Part::Subtree, call..self.outlines[side].end(call))
@@ -93,10 +128,10 @@ impl<'a> Bags<'a> {
 
     /// The tokens of everything below a call.
     pub(super) fn below(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Below)) {
+        if let Some(bag) = self.known(side, call, Part::Below) {
             return bag;
         }
-        let Some(&whole) = self.made[side].get(&(call, Part::Subtree)) else {
+        let Some(whole) = self.known(side, call, Part::Subtree) else {
             return self.make(side, call, Part::Below, call + 1..self.outlines[side].end(call));
         };
         let own = self.outlines[side].tokens(call);
@@ -115,7 +150,7 @@ impl<'a> Bags<'a> {
     /// The tokens below a call that traces of any two programs share: kinds of launches and of what
     /// they launch.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
-        if let Some(&bag) = self.made[side].get(&(call, Part::Launches)) {
+        if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
         }
         let outline = self.outlines[side];
@@ -175,9 +210,21 @@ impl<'a> Bags<'a> {
         self.keep(side, call, part, bag)
     }
 
+    fn known(&self, side: Side, call: u32, part: Part) -> Option<Bag> {
+        self.made[side][part as usize].get(&self.fingerprint(side, call)).copied()
+    }
+
     fn keep(&mut self, side: Side, call: u32, part: Part, bag: Bag) -> Bag {
-        self.made[side].insert((call, part), bag);
+        let fingerprint = self.fingerprint(side, call);
+        self.made[side][part as usize].insert(fingerprint, bag);
         bag
+    }
+
+    /// The fingerprint of a subtree leaves queries out, and with them what nests in one by mistake; its weight does
+    /// not.
+    fn fingerprint(&self, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        outline.exact[call as usize] ^ u64::from(outline.weight(call))
     }
 
     /// The bag of what was counted.

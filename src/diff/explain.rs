@@ -69,7 +69,8 @@ impl TraceDiff {
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
         let (mut keys, mut arguments) =
             (Keys::new(&self.options().aliases), ArgumentIds::default());
-        let outlines = self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+        let outlines =
+            self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
         let outlines = recorded::without_one_sided(self.trees(), outlines, &self.thread_pairs());
         let mut view = View {
             diff: self,

@@ -108,19 +108,22 @@ impl MergedTree {
     }
 
     pub(super) fn build(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> MergedTree {
-        let drafts = Drafts::new(trees, partners);
-        let children = drafts.children();
+        let (drafts, children) = {
+            let drafts = Drafts::new(trees, partners);
+            let children = drafts.children();
+            (drafts.calls, children)
+        };
         let mut merged = MergedTree {
-            calls: Vec::with_capacity(drafts.calls.len()),
-            depths: Vec::with_capacity(drafts.calls.len()),
-            parents: Vec::with_capacity(drafts.calls.len()),
+            calls: Vec::with_capacity(drafts.len()),
+            depths: Vec::with_capacity(drafts.len()),
+            parents: Vec::with_capacity(drafts.len()),
             of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
         };
         let mut stack: Vec<(u32, u32, u32)> =
             children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
         while let Some((draft, parent, depth)) = stack.pop() {
             let id = merged.calls.len() as u32;
-            let calls = drafts.calls[draft as usize];
+            let calls = drafts[draft as usize];
             for side in Side::BOTH {
                 if let Some(call) = node_of(calls).call(side) {
                     merged.of_calls[side][call.index()] = id;
@@ -212,6 +215,9 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
                 trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))
             }
             MergedNode::Both(a, b) => {
+                if let Some(parent) = above.of_both(a, b) {
+                    return parent;
+                }
                 let first = above.of_pair(Side::Baseline, a, b);
                 let second = above.of_pair(Side::Candidate, b, a);
                 match first == NONE || above.is_wrapper_below(second, first) {
@@ -236,6 +242,12 @@ impl Above<'_> {
             Side::Baseline => call.0,
             Side::Candidate => self.of_candidate[call.index()],
         }
+    }
+
+    /// The pair right above both calls of a pair: most stand below one.
+    fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
+        let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
+        (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
     /// The nearest node above `call` that is one-sided, or a pair that stands above both calls. A

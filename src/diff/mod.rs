@@ -5,6 +5,7 @@
 mod alias;
 mod align;
 mod bags;
+mod cores;
 mod differences;
 mod explain;
 mod keys;
@@ -309,10 +310,14 @@ fn align_in_order(
 ) -> (align::Pairing, regions::Regions) {
     let trees = programs.map(|program| &**program.tree());
     let (mut keys, mut arguments) = (Keys::new(aliases), ArgumentIds::default());
-    let outlines = trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+    let PerSide { baseline, candidate } =
+        trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
+    let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
+    let outlines = PerSide::new(baseline, candidate);
     let threads = align::pair_threads(outlines.as_ref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
+    drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing);
     (pairing, regions)

@@ -48,7 +48,7 @@ pub(super) struct Outline<'a> {
     tree: &'a CallTree,
     pub(super) keys: Vec<Key>,
     /// What stands for the key of a GPU event of each category, whatever its name.
-    kinds_of_gpu: FxHashMap<Category, Key>,
+    kinds_of_gpu: GpuKinds,
     /// Argument id of each call, 0 for none.
     pub(super) arguments: Vec<u32>,
     /// Hash of keys, arguments, strides, kernel names and grids of the subtree, in order; queries left
@@ -67,6 +67,8 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
+    /// What is known of each call; subtrees are still to be [summed up](Outline::summed_up), which needs nothing
+    /// of the other side.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -77,19 +79,17 @@ impl<'a> Outline<'a> {
             let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));
             id.map_or(0, |id| ids[id.index()])
         };
-        let mut outline = Outline {
+        Outline {
             tree,
             keys: keys.of_tree(tree),
-            kinds_of_gpu: kinds_of_gpu(keys),
+            kinds_of_gpu: GpuKinds::new(keys),
             arguments: tree.calls().map(argument).collect(),
             exact: vec![0; tree.len()],
             shape: vec![0; tree.len()],
             weight_before: Vec::new(),
             hidden: Vec::new(),
             seen_before: Vec::new(),
-        };
-        outline.sum_up();
-        outline
+        }
     }
 
     /// The same tree with these calls hidden.
@@ -102,6 +102,13 @@ impl<'a> Outline<'a> {
         };
         self.seen_before = hidden.iter().chain([&true]).scan(0, seen).collect();
         self.hidden = hidden;
+        self.sum_up();
+        self
+    }
+
+    /// Finds out what is known of each subtree.
+    #[must_use]
+    pub(super) fn summed_up(mut self) -> Outline<'a> {
         self.sum_up();
         self
     }
@@ -134,7 +141,7 @@ impl<'a> Outline<'a> {
     /// The key without the name of a GPU event: kernel, memcpy or memset.
     pub(super) fn place(&self, call: u32) -> Key {
         match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
-            Some(event) => self.kinds_of_gpu[&self.tree.trace().category(event)],
+            Some(event) => self.kinds_of_gpu.of(self.tree.trace().category(event)),
             None => self.keys[call as usize],
         }
     }
@@ -280,10 +287,32 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-fn kinds_of_gpu(keys: &mut Keys<'_>) -> FxHashMap<Category, Key> {
-    let mut key = |category: Category| keys.of_kind(CallKind::Unlinked, category.label());
-    [Category::Kernel, Category::Memcpy, Category::Memset]
-        .map(|c| (c, key(c)))
-        .into_iter()
-        .collect()
+/// What stands for the names of GPU events.
+#[derive(Debug)]
+struct GpuKinds {
+    kernel: Key,
+    memcpy: Key,
+    memset: Key,
+}
+
+impl GpuKinds {
+    fn new(keys: &mut Keys<'_>) -> GpuKinds {
+        let mut key = |category: Category| keys.of_kind(CallKind::Unlinked, category.label());
+        let [kernel, memcpy, memset] =
+            [Category::Kernel, Category::Memcpy, Category::Memset].map(&mut key);
+        GpuKinds { kernel, memcpy, memset }
+    }
+
+    fn of(&self, category: Category) -> Key {
+        match category {
+            Category::Memcpy => self.memcpy,
+            Category::Memset => self.memset,
+            Category::Kernel
+            | Category::CpuOp
+            | Category::PythonFunction
+            | Category::Runtime
+            | Category::UserAnnotation
+            | Category::GpuUserAnnotation => self.kernel,
+        }
+    }
 }

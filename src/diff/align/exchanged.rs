@@ -10,7 +10,7 @@
 //! ```
 
 use super::Aligner;
-use super::score::first_arguments;
+use super::inner::first_arguments;
 use crate::diff::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -105,10 +105,14 @@ impl Aligner<'_> {
     }
 
     fn pair_likes(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)], likeness: Likeness) {
+        let free: PerSide<Vec<u32>> = PerSide::from_fn(|side| {
+            lists[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
+        });
+        if !self.may_exchange(likeness, &free, unlike) {
+            return;
+        }
         let tokens: PerSide<FxHashMap<u32, u64>> = PerSide::from_fn(|side| {
-            let free = lists[side].iter().filter(|&&call| self.is_free(side, call));
-            let free: Vec<u32> = free.copied().collect();
-            free.into_iter().map(|call| (call, self.token(likeness, side, call))).collect()
+            free[side].iter().map(|&call| (call, self.token(likeness, side, call))).collect()
         });
         let open = tokens.as_ref().map(|tokens| tokens.values().copied().collect());
         let open: PerSide<FxHashSet<u64>> = open;
@@ -132,6 +136,35 @@ impl Aligner<'_> {
         });
         let tells_kernels = matches!(likeness, Likeness::Whole);
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
+    }
+
+    /// Whether one of these pairs has, on both sides, another free call that may be its like: of the same content
+    /// only what holds as much is.
+    fn may_exchange(
+        &self,
+        likeness: Likeness,
+        free: &PerSide<Vec<u32>>,
+        unlike: &[(u32, u32)],
+    ) -> bool {
+        let weight = |side: Side, call: u32| match likeness {
+            Likeness::Content => self.outlines[side].weight(call),
+            Likeness::Whole | Likeness::Itself => 0,
+        };
+        let counts = PerSide::from_fn(|side| {
+            let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
+            for &call in &free[side] {
+                *counts.entry(weight(side, call)).or_default() += 1;
+            }
+            counts
+        });
+        let others = |side: Side, wanted: u32, but: u32| {
+            let of_weight = counts[side].get(&wanted).copied().unwrap_or(0);
+            of_weight > usize::from(weight(side, but) == wanted)
+        };
+        unlike.iter().any(|&(a, b)| {
+            others(Side::Candidate, weight(Side::Baseline, a), b)
+                && others(Side::Baseline, weight(Side::Candidate, b), a)
+        })
     }
 
     fn token(&mut self, likeness: Likeness, side: Side, call: u32) -> u64 {
@@ -173,7 +206,7 @@ impl Aligner<'_> {
                 for (a, b) in passed.into_iter().flatten() {
                     let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
                     let gap = PerSide::new(vec![a], vec![b]);
-                    if free && self.view(&gap).is_renamed(a, b) {
+                    if free && self.view(&gap).is_renamed() {
                         self.pair_in_place(a, b);
                         self.both.links.link_again(y, partner, Relation::Moved);
                         break;

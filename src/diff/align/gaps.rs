@@ -9,15 +9,17 @@
 //! side of the gap and the calls below have in common; kept, what the best partner for a rename
 //! and the calls below have in common.
 
-use super::compare::{Compare, Tokens};
-use super::score::{first_arguments, inside};
+use super::inner::first_arguments;
+use super::renames::{Renames, are_out_of_proportion};
 use super::sequence;
 use super::vocabulary::Vocabulary;
-use super::weights::{PARTNERS, RATIO, RENAME_BONUS, SMALL};
+use super::weights::{PARTNERS, RENAME_BONUS};
 use crate::diff::bags::{Bag, Bags};
+use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// One gap: unpaired runs of siblings on both sides, both non-empty.
@@ -28,15 +30,25 @@ pub(super) struct Gap<'a, 'b> {
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
-impl<'b> Gap<'_, 'b> {
+/// What the calls of a run hold together.
+struct Held {
+    bag: Bag,
+    /// For each key, where those of them stand that may wrap a call of it.
+    wrappers: FxHashMap<Key, Vec<usize>>,
+}
+
+impl<'a, 'b> Gap<'a, 'b> {
     /// The runs with each wrapper replaced by the calls below it; `None` where there is no wrapper.
     ///
     /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
-        let all = PerSide::from_fn(|side| self.bags.of_all(side, self.runs[side]));
+        let runs = self.runs;
+        let held = PerSide::from_fn(|side| Held {
+            bag: self.bags.of_all(side, runs[side]),
+            wrappers: self.wrappers(side),
+        });
         let gains = PerSide::from_fn(|side| {
-            let runs = self.runs;
-            let gain = |(at, &call)| self.gain_of_opening(side, at, call, all[side.other()]);
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &held[side.other()]);
             runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
         });
         let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
@@ -52,8 +64,8 @@ impl<'b> Gap<'_, 'b> {
 
     /// How many more tokens are paired if the call is opened than if it is kept and renamed;
     /// `None` where it must not be opened.
-    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, wanted: Bag) -> Option<u32> {
-        let outline = self.outlines[side];
+    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, others: &Held) -> Option<u32> {
+        let (outline, wanted) = (self.outlines[side], others.bag);
         if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
@@ -73,12 +85,12 @@ impl<'b> Gap<'_, 'b> {
         // To open the call must give half of what it holds, or half of what the other side looks for:
         // less is found in unrelated calls by chance, unless one of them has the name of a partner.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
-        if opened == 0
-            || !(gives_half || partners.iter().any(|&other| self.holds_by_name(side, call, other)))
-        {
+        if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
         }
-        if self.is_wrapped(side, call, partners, opened) {
+        if self.is_wrapped_by_name(side, at, call, others)
+            || self.is_wrapped(side, call, partners, opened)
+        {
             return None;
         }
         let mut kept = 0;
@@ -110,13 +122,23 @@ impl<'b> Gap<'_, 'b> {
         mine.each_child(call).any(is_there) && is_alone()
     }
 
+    fn wrappers(&mut self, side: Side) -> FxHashMap<Key, Vec<usize>> {
+        let mut wrappers: FxHashMap<Key, Vec<usize>> = FxHashMap::default();
+        for (at, &call) in self.runs[side].iter().enumerate() {
+            for &(key, _) in self.bags.core(side, call) {
+                wrappers.entry(key).or_default().push(at);
+            }
+        }
+        wrappers
+    }
+
     /// Whether most of what a call holds is in an op of the name of an op of the other run, with GPU work
     /// on both sides: of `conv2d` that casts and calls `convolution`, whatever that one runs.
-    fn holds_by_name(&self, side: Side, call: u32, other: u32) -> bool {
+    fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
             && theirs.is_gpu_path(other)
-            && inside(mine, call, theirs.keys[other as usize]).is_some_and(|inner| {
+            && self.bags.inside(side, call, theirs.keys[other as usize]).is_some_and(|inner| {
                 let (a, b) = match side {
                     Side::Baseline => (inner, other),
                     Side::Candidate => (other, inner),
@@ -125,15 +147,30 @@ impl<'b> Gap<'_, 'b> {
             })
     }
 
-    /// Whether a call of the other run holds more of this one than is gained by opening it, or one of its
-    /// name: then that one is the wrapper, and this one is what it wraps.
-    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
-        let by_name = |&other: &u32| {
+    /// The same of any of several calls.
+    fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
+        let theirs = self.outlines[side.other()];
+        let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
+        let named = |&&other: &&u32| keys.contains(&theirs.keys[other as usize]);
+        !keys.is_empty()
+            && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
+    }
+
+    /// Whether a call of the other run holds one of the name of this one: then that one is the wrapper, and
+    /// this one is what it wraps.
+    fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
+        let key = self.outlines[side].keys[call as usize];
+        let Some(wrappers) = others.wrappers.get(&key) else { return false };
+        let near = self.near(side, at);
+        let wrappers = &wrappers[wrappers.partition_point(|&at| at < near.start)..];
+        let run = self.runs[side.other()];
+        wrappers.iter().take_while(|&at| near.contains(at)).map(|&at| run[at]).any(|other| {
             self.holds_by_name(side.other(), other, call) && !self.holds_by_name(side, call, other)
-        };
-        if partners.iter().any(by_name) {
-            return true;
-        }
+        })
+    }
+
+    /// Whether a call of the other run holds more of this one than is gained by opening it.
+    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
             self.weight_below(side.other(), other) > opened && {
@@ -193,8 +230,8 @@ impl<'b> Gap<'_, 'b> {
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
-        let akin = !generated && self.words.tell_of_kinship(keys.0, keys.1);
+        let akin = self.words.tell_of_kinship(keys.0, keys.1)
+            && self.words.is_generated(keys.0) == self.words.is_generated(keys.1);
         if !akin || self.is_out_of_proportion(a, b) {
             return false;
         }
@@ -213,15 +250,20 @@ impl<'b> Gap<'_, 'b> {
 
     /// Whether two calls share at least half of what the smaller one holds.
     fn share_most(&mut self, a: u32, b: u32) -> bool {
+        let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
+        2 * self.common_below(a, b) >= sizes.0.min(sizes.1)
+    }
+
+    /// Number of tokens that two calls share below themselves.
+    fn common_below(&mut self, a: u32, b: u32) -> u32 {
         let below = self.bags.below(Side::Baseline, a);
         let other = self.bags.below(Side::Candidate, b);
-        2 * self.bags.common(below, other) >= below.size.min(other.size)
+        self.bags.common(below, other)
     }
 
     /// Whether one of two calls holds so much more than the other that they cannot be one op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
-        let weights = (self.outlines.baseline.weight(a), self.outlines.candidate.weight(b));
-        weights.0.max(weights.1) > RATIO * weights.0.min(weights.1) + SMALL
+        are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
     /// How much would be paired if the call were kept and renamed.
@@ -242,95 +284,21 @@ impl<'b> Gap<'_, 'b> {
     /// Pairs of calls that are the same under another name.
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
-        let aligned = sequence::align(self);
+        let aligned = sequence::align(&mut self.renames());
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
-    fn evidence(&mut self, a: u32, b: u32) -> i64 {
-        let in_row = self.is_in_row_of_variants(a, b);
-        self.evidence_of_calls(a, b, in_row)
+    /// Whether the only calls of the gap are one under another name, though they do not stand opposite each other.
+    pub(super) fn is_renamed(&mut self) -> bool {
+        let arguments = PerSide::from_fn(|side| {
+            self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))
+        });
+        arguments.baseline != 0
+            && arguments.baseline == arguments.candidate
+            && self.renames().evidence(0, 0, false) > 0
     }
 
-    /// Whether two calls that do not stand opposite each other are one under another name, whatever stands
-    /// beside them.
-    pub(super) fn is_renamed(&mut self, a: u32, b: u32) -> bool {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let arguments = first_arguments(x, a);
-        arguments != 0
-            && arguments == first_arguments(y, b)
-            && self.evidence_of_calls(a, b, false) > 0
-    }
-
-    fn evidence_of_calls(&mut self, a: u32, b: u32, in_row: bool) -> i64 {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let keys = (x.keys[a as usize], y.keys[b as usize]);
-        // A compiled call does the work of several ops, so it is not one of them renamed.
-        let generated = self.words.is_generated(keys.0) != self.words.is_generated(keys.1);
-        let unlike = x.kind(a) != y.kind(b) || !x.is_op_or_frame(a);
-        if unlike || generated || self.is_out_of_proportion(a, b) {
-            return 0;
-        }
-        let below = self.bags.below(Side::Baseline, a);
-        let other = self.bags.below(Side::Candidate, b);
-        let (shared, larger) = (self.bags.common(below, other), below.size.max(other.size));
-        let arguments = x.arguments[a as usize];
-        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
-        let one_code = self.words.are_one_code(keys.0, keys.1);
-        let alike = same_arguments || one_code || self.words.tell_of_kinship(keys.0, keys.1);
-        let agrees = match larger {
-            0 => same_arguments || one_code,
-            _ => 2 * shared >= larger || (alike && shared > 0),
-        };
-        match agrees || in_row {
-            true => 8 * i64::from(shared) + if alike { 12 } else { 0 } + 1,
-            false => 0,
-        }
-    }
-
-    /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
-    /// where nothing else is known of them, or all below is renamed, too.
-    fn is_in_row_of_variants(&mut self, a: u32, b: u32) -> bool {
-        let keys =
-            (self.outlines.baseline.keys[a as usize], self.outlines.candidate.keys[b as usize]);
-        self.runs.baseline.len() == self.runs.candidate.len()
-            && self.words.begin_alike(keys.0, keys.1)
-    }
-
-    /// What is below a call, without its name: equal for a call and its renamed partner.
-    fn body(&self, side: Side, call: u32) -> u64 {
-        let outline = self.outlines[side];
-        let mut body = u64::from(outline.arguments[call as usize]);
-        for child in outline.each_child(call) {
-            body = body.rotate_left(7)
-                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        body
-    }
-}
-
-impl Compare for Gap<'_, '_> {
-    fn lengths(&self) -> (usize, usize) {
-        (self.runs.baseline.len(), self.runs.candidate.len())
-    }
-
-    fn equal(&mut self, _: usize, _: usize) -> bool {
-        false
-    }
-
-    fn score(&mut self, a: usize, b: usize) -> i64 {
-        self.evidence(self.runs.baseline[a], self.runs.candidate[b])
-    }
-
-    fn is_pair(&self, _: usize, _: usize) -> bool {
-        true
-    }
-
-    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
-        let of = |side: Side, run: &[u32]| run.iter().map(|&call| self.body(side, call)).collect();
-        vec![(
-            of(Side::Baseline, &self.runs.baseline[a]),
-            of(Side::Candidate, &self.runs.candidate[b]),
-        )]
+    fn renames(&mut self) -> Renames<'_, 'a> {
+        Renames::new(self.outlines, self.bags, self.words, self.runs)
     }
 }

@@ -12,11 +12,13 @@ mod compare;
 mod exchanged;
 mod gaps;
 mod in_order;
+mod inner;
 mod lcs;
 mod left_behind;
 mod links;
 mod moves;
 mod plain;
+mod renames;
 mod runs;
 mod score;
 mod sequence;
@@ -42,6 +44,7 @@ use std::sync::OnceLock;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
+pub(super) use weights::WRAPPERS;
 
 /// Who is whose partner.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@
 
 use super::Aligner;
 use super::in_order::own_token;
-use super::score::is_one_inside_other;
+use super::inner::is_one_inside_other;
 use super::weights::{
     BESIDE, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, ROUNDS, SHORT_LIST, SIBLINGS_BESIDE,
     UNMISTAKABLE,

@@ -2,19 +2,21 @@
 
 use super::Both;
 use super::compare::{Compare, Tokens};
+use super::inner::is_one_inside_other;
 use super::plain::shared_tokens;
 use super::runs;
 use super::threads::LoneThread;
-use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED, WRAPPERS};
+use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WRAPPED};
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 /// Two lists of siblings to be aligned.
@@ -25,16 +27,10 @@ pub(super) struct Siblings<'a, 'b> {
     lists: PerSide<&'b [u32]>,
     /// The elements that are aligned, as ranges of the lists: single calls but for `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// What each element holds, once it was asked for.
-    bags_of_elements: PerSide<Vec<Option<Bag>>>,
     /// For each launch key, whether both lists launch equally often: then order is evidence enough.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
-    /// Whether a list has more calls that equal an element than the other list.
-    novel: PerSide<OnceCell<Vec<bool>>>,
-    /// Whether a list has more calls of an element's key than the other list.
-    new_names: PerSide<OnceCell<Vec<bool>>>,
-    /// What bounds the worth of each element.
-    bounds: PerSide<OnceCell<Vec<Bound>>>,
+    /// What is known of each element, once it was asked for.
+    known: PerSide<Vec<Element>>,
     /// GPU events of one launch may be paired by order; unlinked ones by name only.
     launched_together: bool,
     /// The threads of each side that have no partner.
@@ -43,14 +39,28 @@ pub(super) struct Siblings<'a, 'b> {
     steps: Option<&'b BTreeMap<StepId, StepId>>,
 }
 
-/// What can be told of the worth of an element without another one.
+/// What is known of an element, whatever stands opposite it.
 #[derive(Debug, Clone, Copy)]
-struct Bound {
+struct Element {
+    /// Its only call, or the first one of a run.
+    call: u32,
     key: Key,
-    /// Tokens of all that the element holds.
+    exact: u64,
+    /// Hash of its name to the letter.
+    name: u64,
+    /// Tokens of all that it holds.
     tokens: i64,
-    /// Whether it is new in its list, so that it may stand for the call of its name in a wrapper.
+    is_run: bool,
+    is_gpu: bool,
+    is_query: bool,
+    /// Whether its list has more calls that equal it than the other list.
+    is_novel: bool,
+    /// Whether its list has more calls of its key than the other list.
+    is_new_name: bool,
+    /// Whether an element of the other list with a new name may wrap a call of its key.
     may_be_wrapped: bool,
+    /// What it holds, once that was asked for.
+    bag: Option<Bag>,
 }
 
 impl<'a, 'b> Siblings<'a, 'b> {
@@ -71,11 +81,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             bags,
             lists,
             elements,
-            bags_of_elements: PerSide::default(),
             launches_agree: OnceCell::new(),
-            novel: PerSide::default(),
-            new_names: PerSide::default(),
-            bounds: PerSide::default(),
+            known: PerSide::default(),
             launched_together,
             lone_threads,
             steps: both.steps.get(),
@@ -94,12 +101,15 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn bag(&mut self, side: Side, at: usize) -> Bag {
-        let made = &mut self.bags_of_elements[side];
-        made.resize(self.elements[side].len(), None);
-        *made[at].get_or_insert_with(|| match &self.lists[side][self.elements[side][at].clone()] {
+        if let Some(bag) = self.known[side][at].bag {
+            return bag;
+        }
+        let bag = match &self.lists[side][self.elements[side][at].clone()] {
             &[call] => self.bags.of(side, call),
             run => self.bags.of_all(side, run),
-        })
+        };
+        self.known[side][at].bag = Some(bag);
+        bag
     }
 
     /// Number of tokens that two elements share.
@@ -108,36 +118,58 @@ impl<'a, 'b> Siblings<'a, 'b> {
         i64::from(self.bags.common(bags.0, bags.1))
     }
 
-    fn bounds_of(&self, side: Side) -> Vec<Bound> {
-        let outline = self.outlines[side];
-        let bound = |(at, element): (usize, &Range<usize>)| {
-            let calls = &self.lists[side][element.clone()];
-            Bound {
-                key: outline.keys[calls[0] as usize],
+    /// What is known of two elements.
+    fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
+        if self.known.baseline.is_empty() {
+            self.look_up();
+        }
+        (&self.known.baseline[i], &self.known.candidate[j])
+    }
+
+    fn look_up(&mut self) {
+        self.known = PerSide::from_fn(|side| self.elements_of(side));
+        let cores = PerSide::from_fn(|side| {
+            let wrappers = self.known[side].iter().filter(|element| element.is_new_name);
+            self.bags.keys_inside(side, wrappers.map(|element| element.call))
+        });
+        for side in Side::BOTH {
+            for element in &mut self.known[side] {
+                element.may_be_wrapped = cores[side.other()].contains(&element.key);
+            }
+        }
+    }
+
+    fn elements_of(&self, side: Side) -> Vec<Element> {
+        let (outline, tree) = (self.outlines[side], self.programs[side].tree());
+        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
+        let key = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
+        let novel = surplus(self.lists, side, exact);
+        let new_names = surplus(self.lists, side, key);
+        let known = |range: &Range<usize>| {
+            let calls = &self.lists[side][range.clone()];
+            let call = calls[0];
+            let mut name = FxHasher::default();
+            tree.name(CallId(call)).hash(&mut name);
+            Element {
+                call,
+                key: outline.keys[call as usize],
+                exact: outline.exact[call as usize],
+                name: name.finish(),
                 tokens: calls.iter().map(|&call| i64::from(outline.weight(call))).sum(),
-                may_be_wrapped: self.is_new_name(side, at),
+                is_run: calls.len() > 1,
+                is_gpu: outline.is_gpu(call),
+                is_query: outline.is_query(call),
+                is_novel: novel[range.start],
+                is_new_name: new_names[range.start],
+                may_be_wrapped: false,
+                bag: None,
             }
         };
-        self.elements[side].iter().enumerate().map(bound).collect()
-    }
-
-    fn is_novel(&self, side: Side, at: usize) -> bool {
-        let token = |side: Side, call: u32| self.outlines[side].exact[call as usize];
-        let novel = self.novel[side].get_or_init(|| surplus(self.lists, side, token));
-        novel[self.elements[side][at].start]
-    }
-
-    fn is_new_name(&self, side: Side, at: usize) -> bool {
-        let token = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
-        let new_names = self.new_names[side].get_or_init(|| surplus(self.lists, side, token));
-        new_names[self.elements[side][at].start]
+        self.elements[side].iter().map(known).collect()
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.keys[a as usize] == y.keys[b as usize] {
-            return 2 * TOKEN + self.name_bonus(a, b);
-        }
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
@@ -146,6 +178,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
+    /// Of two launches of one key.
     fn score_launch(&mut self, i: usize, j: usize) -> i64 {
         let (a, _) = self.calls(i, j);
         let key = self.outlines.baseline.keys[a as usize];
@@ -161,36 +194,32 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn score_call(&mut self, i: usize, j: usize) -> i64 {
-        let (a, b) = self.calls(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let shared = self.shared(i, j);
-        let larger = i64::from(x.weight(a).max(y.weight(b)).max(1));
-        let arguments = x.arguments[a as usize];
-        let same_arguments = arguments != 0 && arguments == y.arguments[b as usize];
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let (one, two) = self.known(i, j);
+        let larger = one.tokens.max(two.tokens).max(1);
+        let arguments = x.arguments[one.call as usize];
+        let same_arguments = arguments != 0 && arguments == y.arguments[two.call as usize];
         TOKEN * shared
             + TOKEN * shared / larger
             + if same_arguments { ARGUMENTS } else { 0 }
-            + self.name_bonus(a, b)
-    }
-
-    fn name_bonus(&self, a: u32, b: u32) -> i64 {
-        let same = self.programs.baseline.tree().name(CallId(a))
-            == self.programs.candidate.tree().name(CallId(b));
-        if same { NAME } else { 0 }
+            + name_bonus(one, two)
     }
 
     /// What two calls of different keys share, where at least one of them is new in its list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
-        let (a, b) = self.calls(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j) {
+        let (one, two) = self.known(i, j);
+        if !one.is_novel && !two.is_novel {
             return 0;
         }
+        let (one, two) = (*one, *two);
+        let (a, b) = (one.call, two.call);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         match (x.kind(a), y.kind(b)) {
             (CallKind::Frame, CallKind::Frame) | (CallKind::Op, CallKind::Op)
                 if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
-                let wrapped = self.wrapped(i, j);
+                let wrapped = self.wrapped(&one, &two);
                 // At least 1: two calls opposite each other that have nothing in common are still a better
                 // guess than two calls without partner.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
@@ -204,16 +233,14 @@ impl<'a, 'b> Siblings<'a, 'b> {
 
     /// What a call and the one of its name inside of a wrapper share. They become a pair, if one
     /// level deeper, and must hold their place in a row of like siblings as a pair does.
-    fn wrapped(&mut self, i: usize, j: usize) -> Option<i64> {
-        let (a, b) = self.calls(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let within_b =
-            self.is_new_name(Side::Candidate, j).then(|| inside(y, b, x.keys[a as usize]));
-        let within_a =
-            || self.is_new_name(Side::Baseline, i).then(|| inside(x, a, y.keys[b as usize]));
-        let (a, b) = match within_b.flatten() {
-            Some(inner) => (a, inner),
-            None => (within_a().flatten()?, b),
+    fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
+        let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
+            true => self.bags.inside(side, outer.call, inner.key),
+            false => None,
+        };
+        let (a, b) = match inside(Side::Candidate, two, one) {
+            Some(inner) => (one.call, inner),
+            None => (inside(Side::Baseline, one, two)?, two.call),
         };
         Some(WRAPPED * self.common(a, b))
     }
@@ -298,45 +325,63 @@ impl Compare for Siblings<'_, '_> {
     }
 
     fn score(&mut self, i: usize, j: usize) -> i64 {
-        if self.is_run(i, j) {
+        let (one, two) = self.known(i, j);
+        if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);
         }
-        let (a, b) = self.calls(i, j);
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.is_gpu(a) && y.is_gpu(b) {
-            return self.score_gpu(a, b);
+        let (a, b) = (one.call, two.call);
+        // Where each has an equal partner elsewhere, the two have changed places.
+        let settled = !one.is_novel && !two.is_novel;
+        if one.is_gpu && two.is_gpu {
+            return match one.key == two.key {
+                true => 2 * TOKEN + name_bonus(one, two),
+                false => self.score_gpu(a, b),
+            };
         }
-        if x.keys[a as usize] != y.keys[b as usize] {
+        if one.key != two.key {
             return self.affinity(i, j);
         }
-        if x.is_query(a) || y.is_query(b) {
+        if one.is_query || two.is_query {
             return QUERY;
         }
-        if x.exact[a as usize] == y.exact[b as usize] {
-            return TOKEN * (i64::from(x.weight(a)) + 1) + EXACT + self.name_bonus(a, b);
+        if one.exact == two.exact {
+            return TOKEN * (one.tokens + 1) + EXACT + name_bonus(one, two);
         }
         if is_one_inside_other(self.outlines, a, b) {
             return self.affinity(i, j);
         }
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let worth = match x.is_launch(a) && y.is_launch(b) {
             true => self.score_launch(i, j),
             false => self.score_call(i, j),
         };
-        // Where each has an equal partner elsewhere, the two have changed places.
-        let settled = !self.is_novel(Side::Baseline, i) && !self.is_novel(Side::Candidate, j);
         if settled { worth / SETTLED } else { worth }
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        let bounds = |side: Side| self.bounds[side].get_or_init(|| self.bounds_of(side));
-        let (one, two) = (bounds(Side::Baseline)[i], bounds(Side::Candidate)[j]);
+        let (one, two) = self.known(i, j);
         let common = one.tokens.min(two.tokens);
-        if one.key == two.key {
-            return TOKEN * (common + 1) + EXACT + ARGUMENTS + NAME;
+        if one.is_run || two.is_run {
+            return AFFINITY * common;
         }
-        let token = if one.may_be_wrapped || two.may_be_wrapped { WRAPPED } else { AFFINITY };
-        // Two GPU events of one launch may be a pair without a token in common.
-        (token * common).max(TOKEN / 4)
+        let same_key = one.key == two.key;
+        if one.is_gpu && two.is_gpu {
+            // Two GPU events of one launch may be a pair without a token in common.
+            return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
+        }
+        if same_key && one.exact == two.exact {
+            return TOKEN * (common + 1) + EXACT + NAME;
+        }
+        let settled = !one.is_novel && !two.is_novel;
+        match (same_key, settled) {
+            (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
+            (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
+            (false, true) => 0,
+            (false, false) => {
+                let may_wrap = one.wraps(two) || two.wraps(one);
+                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
+            }
+        }
     }
 
     /// Calls of one key share at least that; launches need more.
@@ -380,50 +425,15 @@ impl Compare for Siblings<'_, '_> {
     }
 }
 
-/// The call of a key that a wrapper holds: down the calls that hold most of what is below.
-pub(super) fn inside(outline: &Outline<'_>, wrapper: u32, key: Key) -> Option<u32> {
-    let heaviest = |call: &u32| {
-        let most = outline.weight(*call) - outline.own_weight(*call);
-        outline.each_child(*call).find(|&child| 2 * outline.weight(child) > most)
-    };
-    let chain = std::iter::successors(heaviest(&wrapper), heaviest).take(WRAPPERS);
-    chain.into_iter().find(|&call| outline.keys[call as usize] == key)
+impl Element {
+    /// Whether it may be a wrapper around the call of the other element's name.
+    fn wraps(&self, inner: &Element) -> bool {
+        self.is_new_name && inner.may_be_wrapped
+    }
 }
 
-/// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
-/// have none themselves. 0 where there are none.
-pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
-    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
-    calls
-        .map(|call| outline.arguments[call as usize])
-        .find(|&arguments| arguments != 0)
-        .unwrap_or(0)
-}
-
-/// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
-/// `aten::view`: then the other is a wrapper.
-///
-/// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
-/// gone, and the two are taken for partners.
-pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
-    let same_arguments =
-        outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
-    let holds = |side: Side, outer: u32, inner: u32| {
-        let (mine, theirs) = (outlines[side], outlines[side.other()]);
-        let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
-        let holds_more = || mine.weight(outer) > mine.own_weight(outer) + theirs.weight(inner);
-        let holds_it = |call: u32| {
-            let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
-            mine.each_child(call).any(|below| equal(below as usize))
-        };
-        // From the outer call down: at each level the first child of the same name.
-        let next =
-            |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
-        mine.weight(outer) > theirs.weight(inner)
-            && (!same_arguments || holds_more())
-            && std::iter::successors(Some(outer), next).any(holds_it)
-    };
-    holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a)
+fn name_bonus(one: &Element, two: &Element) -> i64 {
+    if one.name == two.name { NAME } else { 0 }
 }
 
 /// For each element of one list, whether it has more calls of its token than the other list: not

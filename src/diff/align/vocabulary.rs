@@ -22,8 +22,8 @@ pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
     /// How many distinct names of each tree have each word.
     names_with: PerSide<Vec<u32>>,
-    /// By key.
-    names: FxHashMap<Key, Name>,
+    /// By key; none of calls that are neither ops nor frames.
+    names: Vec<Option<Name>>,
 }
 
 /// The words of the telling part of a name: of `miopen_convolution` in `aten::miopen_convolution`.
@@ -41,24 +41,24 @@ struct Name {
 
 impl Vocabulary {
     pub(in crate::diff) fn new(trees: PerSide<&CallTree>, outlines: PerSide<&Outline<'_>>) -> Self {
-        let mut words = Vocabulary {
-            words: Vec::new(),
-            names_with: PerSide::default(),
-            names: FxHashMap::default(),
-        };
+        let mut words =
+            Vocabulary { words: Vec::new(), names_with: PerSide::default(), names: Vec::new() };
         let mut ids = FxHashMap::default();
         for side in Side::BOTH {
-            let mut seen: FxHashSet<Key> = FxHashSet::default();
+            let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
+            let mut seen = vec![false; keys.unwrap_or(0)];
             // An op and the step of the engine that runs it say one thing.
             let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
-                if tells && seen.insert(key) {
+                if tells && !std::mem::replace(&mut seen[key.0 as usize], true) {
                     let (kind, name) =
                         (trees[side].kind(CallId(call)), trees[side].name(CallId(call)));
-                    if !words.names.contains_key(&key) {
+                    if words.name(key).is_none() {
                         let name = words.take_apart(kind, name, &mut ids);
-                        words.names.insert(key, name);
+                        let at = key.0 as usize;
+                        words.names.resize_with(words.names.len().max(at + 1), || None);
+                        words.names[at] = Some(name);
                     }
                     if parts.insert(telling_part(kind, name)) {
                         words.count(side, key);
@@ -88,20 +88,24 @@ impl Vocabulary {
         Name { words, stem, code, generated: kind == CallKind::Op && regions::is_generated(name) }
     }
 
+    fn name(&self, key: Key) -> Option<&Name> {
+        self.names.get(key.0 as usize)?.as_ref()
+    }
+
     fn count(&mut self, side: Side, key: Key) {
         let counts = &mut self.names_with[side];
         counts.resize(self.words.len(), 0);
-        for &word in &self.names[&key].words {
+        let name = self.names[key.0 as usize].iter();
+        for &word in name.flat_map(|name| &name.words) {
             counts[word as usize] += 1;
         }
     }
 
     /// The words that two names share, each with its weight: 1 and more where it tells enough alone.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
-        let none = const { &Name { words: Vec::new(), stem: None, code: None, generated: false } };
-        let (mine, theirs) =
-            (self.names.get(&a).unwrap_or(none), self.names.get(&b).unwrap_or(none));
-        let shared = mine.words.iter().filter(|word| theirs.words.binary_search(word).is_ok());
+        let words = |key: Key| self.name(key).map_or(&[][..], |name| &name.words);
+        let (mine, theirs) = (words(a), words(b));
+        let shared = mine.iter().filter(|word| theirs.binary_search(word).is_ok());
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
@@ -129,11 +133,11 @@ impl Vocabulary {
 
     /// Whether a compiler made a call, as it makes `triton_poi_fused_add_mul_0` of two ops.
     pub(super) fn is_generated(&self, key: Key) -> bool {
-        self.names.get(&key).is_some_and(|name| name.generated)
+        self.name(key).is_some_and(|name| name.generated)
     }
 
     fn agree(&self, a: Key, b: Key, part: impl Fn(&Name) -> Option<u32>) -> bool {
-        let of = |key: Key| self.names.get(&key).and_then(&part);
+        let of = |key: Key| self.name(key).and_then(&part);
         of(a).is_some() && of(a) == of(b)
     }
 }

@@ -25,7 +25,7 @@ pub(super) const QUERY: i64 = TOKEN / 8;
 /// opposite each other counts this part of what it would.
 pub(super) const SETTLED: i64 = 8;
 /// Levels of wrappers that are looked through: decorators and dispatchers come in fives, not more.
-pub(super) const WRAPPERS: usize = 16;
+pub(in crate::diff) const WRAPPERS: usize = 16;
 
 /// Tokens that threads must have before they are called foreign: in a few calls, chance decides.
 pub(super) const FOREIGN: u32 = 64;
@@ -52,6 +52,8 @@ pub(super) const SMALL: u32 = 32;
 /// Tokens that equal arguments add to the worth of a rename: they are one, and less likely to be equal by
 /// chance.
 pub(super) const RENAME_BONUS: u32 = 2;
+/// Worth of arguments or names that agree, for a rename: of a common call and a half, each of which counts 8.
+pub(super) const AKIN: i64 = 12;
 /// How many partners for a rename are weighed against opening a call.
 pub(super) const PARTNERS: usize = 64;
 

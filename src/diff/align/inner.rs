@@ -1,0 +1,41 @@
+//! What a call of a sequence holds that tells what it is: the first arguments, or one of its own name.
+
+use super::weights::WRAPPERS;
+use crate::diff::outline::Outline;
+use crate::side::{PerSide, Side};
+
+/// The arguments of a call, else those of the first call in it that has some: a node of autograd and a module
+/// have none themselves. 0 where there are none.
+pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
+    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
+    calls
+        .map(|call| outline.arguments[call as usize])
+        .find(|&arguments| arguments != 0)
+        .unwrap_or(0)
+}
+
+/// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
+/// `aten::view`: then the other is a wrapper.
+///
+/// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
+/// gone, and the two are taken for partners.
+pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
+    let same_arguments =
+        outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
+    let holds = |side: Side, outer: u32, inner: u32| {
+        let (mine, theirs) = (outlines[side], outlines[side.other()]);
+        let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);
+        let holds_more = || mine.weight(outer) > mine.own_weight(outer) + theirs.weight(inner);
+        let holds_it = |call: u32| {
+            let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
+            mine.each_child(call).any(|below| equal(below as usize))
+        };
+        // From the outer call down: at each level the first child of the same name.
+        let next =
+            |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
+        mine.weight(outer) > theirs.weight(inner)
+            && (!same_arguments || holds_more())
+            && std::iter::successors(Some(outer), next).any(holds_it)
+    };
+    holds(Side::Baseline, a, b) || holds(Side::Candidate, b, a)
+}

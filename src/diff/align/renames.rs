@@ -1,0 +1,157 @@
+//! Which calls of a gap are the same under another name.
+
+use super::compare::{Compare, Tokens};
+use super::vocabulary::Vocabulary;
+use super::weights::{AKIN, RATIO, SMALL};
+use crate::diff::bags::{Bag, Bags};
+use crate::diff::keys::Key;
+use crate::diff::outline::Outline;
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+use std::ops::Range;
+
+/// The runs of a gap, to be aligned for renames.
+pub(super) struct Renames<'s, 'a> {
+    outlines: PerSide<&'a Outline<'a>>,
+    bags: &'s mut Bags<'a>,
+    words: &'s Vocabulary,
+    runs: PerSide<Vec<Known>>,
+}
+
+/// What is known of a call, whatever it is held against.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    call: u32,
+    key: Key,
+    kind: CallKind,
+    arguments: u32,
+    /// Whether a compiler made it.
+    is_generated: bool,
+    weight: u32,
+    /// Number of tokens below it.
+    below: u32,
+    /// They, once they were asked for.
+    bag: Option<Bag>,
+}
+
+impl<'s, 'a> Renames<'s, 'a> {
+    pub(super) fn new(
+        outlines: PerSide<&'a Outline<'a>>,
+        bags: &'s mut Bags<'a>,
+        words: &'s Vocabulary,
+        runs: PerSide<&[u32]>,
+    ) -> Self {
+        let runs = PerSide::from_fn(|side| {
+            let outline = outlines[side];
+            let known = |&call: &u32| Known {
+                call,
+                key: outline.keys[call as usize],
+                kind: outline.kind(call),
+                arguments: outline.arguments[call as usize],
+                is_generated: words.is_generated(outline.keys[call as usize]),
+                weight: outline.weight(call),
+                below: outline.weight(call) - outline.own_weight(call),
+                bag: None,
+            };
+            runs[side].iter().map(known).collect()
+        });
+        Renames { outlines, bags, words, runs }
+    }
+
+    /// Whether what is below, the arguments and the names speak for a rename, and how loudly.
+    pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
+        let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
+        let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
+        // A compiled call does the work of several ops, so it is not one of them renamed.
+        if unlike || a.is_generated != b.is_generated || are_out_of_proportion(a.weight, b.weight) {
+            return 0;
+        }
+        let (least, larger) = (a.below.min(b.below), a.below.max(b.below));
+        let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
+        let one_code = self.words.are_one_code(a.key, b.key);
+        let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
+        // What cannot be enough is not counted.
+        let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
+            true => self.shared(i, j),
+            false => 0,
+        };
+        let agrees = match larger {
+            0 => same_arguments || one_code,
+            _ => 2 * shared >= larger || (alike && shared > 0),
+        };
+        match agrees || in_row {
+            true => 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1,
+            false => 0,
+        }
+    }
+
+    /// Number of tokens that two calls share below themselves.
+    fn shared(&mut self, i: usize, j: usize) -> u32 {
+        let bags = (self.bag(Side::Baseline, i), self.bag(Side::Candidate, j));
+        self.bags.common(bags.0, bags.1)
+    }
+
+    fn bag(&mut self, side: Side, at: usize) -> Bag {
+        let Known { call, bag, .. } = self.runs[side][at];
+        let bag = bag.unwrap_or_else(|| self.bags.below(side, call));
+        self.runs[side][at].bag = Some(bag);
+        bag
+    }
+
+    /// Whether as many calls of both sides stand in the gap and one name extends the other: enough
+    /// where nothing else is known of them, or all below is renamed, too.
+    fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
+        self.runs.baseline.len() == self.runs.candidate.len()
+            && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
+    }
+
+    /// What is below a call, without its name: equal for a call and its renamed partner.
+    fn body(&self, side: Side, call: u32) -> u64 {
+        let outline = self.outlines[side];
+        let mut body = u64::from(outline.arguments[call as usize]);
+        for child in outline.each_child(call) {
+            body = body.rotate_left(7)
+                ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        body
+    }
+}
+
+/// Whether one of two calls holds so much more than the other that they cannot be one op.
+pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
+    one.max(two) > RATIO * one.min(two) + SMALL
+}
+
+impl Compare for Renames<'_, '_> {
+    fn lengths(&self) -> (usize, usize) {
+        (self.runs.baseline.len(), self.runs.candidate.len())
+    }
+
+    fn equal(&mut self, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn score(&mut self, i: usize, j: usize) -> i64 {
+        let in_row = self.is_in_row_of_variants(i, j);
+        self.evidence(i, j, in_row)
+    }
+
+    fn most(&mut self, i: usize, j: usize) -> i64 {
+        let least = self.runs.baseline[i].below.min(self.runs.candidate[j].below);
+        8 * i64::from(least) + AKIN + 1
+    }
+
+    fn is_pair(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
+        let of = |side: Side, run: &[Known]| {
+            run.iter().map(|known| self.body(side, known.call)).collect()
+        };
+        vec![(
+            of(Side::Baseline, &self.runs.baseline[a]),
+            of(Side::Candidate, &self.runs.candidate[b]),
+        )]
+    }
+}

@@ -1,0 +1,38 @@
+//! What a wrapper wraps: down the calls that hold most of what is below, found once for each wrapper.
+
+use super::align::WRAPPERS;
+use super::keys::Key;
+use super::outline::Outline;
+use crate::side::{PerSide, Side};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// The cores of the calls that one piece of work looks at.
+#[derive(Debug, Default)]
+pub(super) struct Cores {
+    /// All cores, one behind the other.
+    calls: Vec<(Key, u32)>,
+    known: PerSide<FxHashMap<u32, Range<u32>>>,
+}
+
+impl Cores {
+    /// The ops and frames of which each holds most of what is below the one before it, the first one most of
+    /// what is below `call`; with their keys.
+    pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
+        let calls = &mut self.calls;
+        let core = self.known[side].entry(call).or_insert_with(|| {
+            let start = calls.len() as u32;
+            let chain = std::iter::successors(heaviest(outline, call), |&c| heaviest(outline, c));
+            let telling = chain.take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
+            calls.extend(telling.map(|call| (outline.keys[call as usize], call)));
+            start..calls.len() as u32
+        });
+        &self.calls[core.start as usize..core.end as usize]
+    }
+}
+
+/// The call right below another one that holds most of what is below.
+fn heaviest(outline: &Outline<'_>, call: u32) -> Option<u32> {
+    let most = outline.weight(call) - outline.own_weight(call);
+    outline.each_child(call).find(|&child| 2 * outline.weight(child) > most)
+}
