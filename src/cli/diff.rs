@@ -8,7 +8,7 @@ use super::{Outcome, fleet, load, summary};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::is_folder;
 use tracetree::gate::run_files;
-use tracetree::report::{one_line, summarise, write_csv_with, write_markdown, write_summary};
+use tracetree::report::{one_line, write_csv_with, write_markdown, write_summary};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -45,20 +45,20 @@ fn run_pair(
 ) -> Result<Outcome> {
     let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
+    let report = comparison.report(args.emit.options(console.unfinished()));
     if !args.no_report {
-        let report = comparison.report(args.emit.options(console.unfinished()));
         console.progress().stage("writing the report", || report.write(&args.output))?;
     }
-    let summary = summarise(analysis);
+    let summary = report.summary();
     let width = console.width();
     console.print(|out| match args.format {
-        Format::Text => summary::text(analysis, &summary, args.top, width, out),
-        Format::Json => write_summary(&summary, out),
+        Format::Text => summary::text(analysis, &report, args.top, width, out),
+        Format::Json => write_summary(summary, out),
         Format::Csv => write_csv_with(&TableKind::Names.of(analysis), args.emit.csv_texts(), out),
         Format::Md => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {
-        console.say(&summary::note_line(&summary, note));
+        console.say(&summary::note_line(summary, note));
     }
     if !args.no_report {
         console.say(&format!("report in {}", args.output.display()));
@@ -68,7 +68,7 @@ fn run_pair(
         return Ok(Outcome::NotComparable);
     }
     let differs = args.exit_code && summary.points_of_difference > 0;
-    let checked = args.fail_on.map_or(Checked::Passed, |limit| check(limit, analysis, &summary));
+    let checked = args.fail_on.map_or(Checked::Passed, |limit| check(limit, analysis, summary));
     let mut say = |reason: &str| console.say(&format!("--fail-on: {}", one_line(reason)));
     Ok(match checked {
         Checked::Broken(how) => {

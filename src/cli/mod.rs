@@ -44,7 +44,7 @@ use output::Console;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
-use tracetree::report::summarise;
+use tracetree::report::ReportOptions;
 use tracetree::{Comparison, Result};
 
 /// What a command found; errors are exit code 2.
@@ -147,7 +147,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
     let analysis = comparison.analysis();
     let width = wrap::Width::Screen(width);
-    plain(|out| summary::text(analysis, &summarise(analysis), top, width, out))
+    let report = comparison.report(ReportOptions::default());
+    plain(|out| summary::text(analysis, &report, top, width, out))
 }
 
 /// What `tracetree explain` prints of why a call has the partner that it has.

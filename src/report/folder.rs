@@ -3,14 +3,12 @@
 use super::shared::Shared;
 use super::staging::Staging;
 use super::{ReportFile, ReportOptions};
-use crate::analysis::Analysis;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage;
 use rayon::prelude::*;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 /// The file of an earlier report that tells that there is one.
 const SUMMARY: &str = "summary.json";
@@ -21,20 +19,20 @@ pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
     known: &[ReportFile],
-    analysis: &Arc<Analysis>,
+    shared: &Shared,
     options: &ReportOptions,
 ) -> Result<Vec<String>> {
     let names: Vec<String> = files.iter().map(ReportFile::name).collect();
     if storage::is_remote(folder) {
         let aside = std::env::temp_dir().join("tracetree");
         let staging = Staging::create(&aside, &options.unfinished)?;
-        write_all(folder, &staging, files, analysis, options)?;
+        write_all(folder, &staging, files, shared, options)?;
         return upload(folder, &staging, names);
     }
     check_target(folder, &names)?;
     let stale = stale_files(folder, &names, known);
     let staging = Staging::create(folder, &options.unfinished)?;
-    write_all(folder, &staging, files, analysis, options)?;
+    write_all(folder, &staging, files, shared, options)?;
     staging.move_into(folder, &names, &stale)?;
     Ok(names)
 }
@@ -43,21 +41,20 @@ fn write_all(
     folder: &Path,
     staging: &Staging,
     files: &[ReportFile],
-    analysis: &Arc<Analysis>,
+    shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    let shared = Shared::new(analysis);
     // A bridge hands out one file after the other; halves of the list would take unequally long.
     let write = |files: &[&ReportFile]| {
         files.iter().par_bridge().try_for_each(|file| {
-            write_file(&staging.path().join(file.name()), file, &shared, options)
+            write_file(&staging.path().join(file.name()), file, shared, options)
                 .map_err(|error| cannot_write(&folder.join(file.name()), error))
         })
     };
     // While the causes are found, what tells them would only wait for them.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
-        analysis.causes();
+        shared.analysis.causes();
         write(&telling)
     };
     let (one, two) = rayon::join(find_and_write, || write(&others));
@@ -112,7 +109,7 @@ fn is_report(folder: &Path) -> bool {
 fn write_file(
     path: &Path,
     file: &ReportFile,
-    shared: &Shared<'_>,
+    shared: &Shared,
     options: &ReportOptions,
 ) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, fs::File::create(path)?);

@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 const LINES: usize = 15;
 
 /// A section with one table.
+#[derive(Debug)]
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
@@ -28,6 +29,7 @@ pub(super) struct List {
 }
 
 /// A line of it.
+#[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
     /// What stands dimly behind the name.

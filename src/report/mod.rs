@@ -75,7 +75,7 @@ enum ReportFile {
 }
 
 /// Writes a file of the report.
-type WriteFile = fn(&Shared<'_>, &ReportOptions, &mut dyn Write) -> io::Result<()>;
+type WriteFile = fn(&Shared, &ReportOptions, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
     /// Name of the file in the folder.
@@ -96,17 +96,17 @@ impl ReportFile {
 
     fn write(
         &self,
-        shared: &Shared<'_>,
+        shared: &Shared,
         options: &ReportOptions,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
             ReportFile::Table(kind, TableFormat::Csv) => {
-                write_csv_with(&kind.of(shared.analysis), options.csv_texts, out)
+                write_csv_with(&kind.of(&shared.analysis), options.csv_texts, out)
             }
             #[cfg(feature = "parquet")]
             ReportFile::Table(kind, TableFormat::Parquet) => {
-                write_parquet(&kind.of(shared.analysis), &Origin::of(shared.analysis), out)
+                write_parquet(&kind.of(&shared.analysis), &Origin::of(&shared.analysis), out)
             }
             ReportFile::Other(_, write) => write(shared, options, out),
         }
@@ -116,11 +116,11 @@ impl ReportFile {
 /// What every report has besides the tables. The merged tree takes longest and comes first.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, _, out| {
-        text::merged_tree::write(shared.analysis, out)
+        text::merged_tree::write(&shared.analysis, out)
     }),
-    ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(shared.analysis, out)),
+    ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(&shared.analysis, out)),
     ReportFile::Other("cpu_op_map.json", |shared, _, out| {
-        json::op_map::write(shared.analysis, out)
+        json::op_map::write(&shared.analysis, out)
     }),
     ReportFile::Other("summary.json", |shared, _, out| write_summary(shared.summary(), out)),
 ];
@@ -138,11 +138,11 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
         Emit::Xlsx => vec![Other("report.xlsx", |shared, _, out| xlsx::write(shared, out))],
         #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
-            Other("folded.txt", |shared, _, out| flame::write_folded(shared.analysis, out)),
-            Other("flamegraph.svg", |shared, _, out| flame::write_svg(shared.analysis, out)),
+            Other("folded.txt", |shared, _, out| flame::write_folded(&shared.analysis, out)),
+            Other("flamegraph.svg", |shared, _, out| flame::write_svg(&shared.analysis, out)),
         ],
         Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, out| {
-            perfetto::write(shared.analysis, options, out)
+            perfetto::write(&shared.analysis, options, out)
         })],
     }
 }
@@ -150,7 +150,7 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
 /// The report of an analysis: a folder of tables, and of what [`ReportOptions`] names.
 #[derive(Debug, Clone)]
 pub struct Report {
-    analysis: Arc<Analysis>,
+    shared: Arc<Shared>,
     options: ReportOptions,
 }
 
@@ -176,7 +176,17 @@ impl Report {
 
     /// The report with what `options` names.
     pub fn with_options(analysis: impl Into<Arc<Analysis>>, options: ReportOptions) -> Report {
-        Report { analysis: analysis.into(), options }
+        Report { shared: Arc::new(Shared::new(analysis.into())), options }
+    }
+
+    /// What `summary.json` holds; made once.
+    pub fn summary(&self) -> &Summary {
+        self.shared.summary()
+    }
+
+    /// Where the time differs, largest difference first; found once.
+    pub fn largest_differences(&self) -> &[LargeDifference] {
+        self.shared.largest()
     }
 
     /// Writes the report into `folder`, which is created if it is missing. Returns the names of the
@@ -199,7 +209,7 @@ impl Report {
         for &format in TableFormat::ALL {
             known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
         }
-        folder::write_into(folder.as_ref(), &files, &known, &self.analysis, &self.options)
+        folder::write_into(folder.as_ref(), &files, &known, &self.shared, &self.options)
     }
 }
 
@@ -216,5 +226,5 @@ pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_markdown(analysis: &Arc<Analysis>, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    markdown::write(&Shared::new(analysis), top, out)
+    markdown::write(&Shared::new(analysis.clone()), top, out)
 }

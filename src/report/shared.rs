@@ -8,16 +8,17 @@ use crate::analysis::Analysis;
 use std::sync::{Arc, OnceLock};
 
 /// The parts of a report that more than one file has.
-pub(super) struct Shared<'a> {
-    pub(super) analysis: &'a Arc<Analysis>,
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) analysis: Arc<Analysis>,
     summary: OnceLock<Summary>,
     largest: OnceLock<Vec<LargeDifference>>,
     lists: OnceLock<Vec<List>>,
     facets: OnceLock<Vec<Facet>>,
 }
 
-impl<'a> Shared<'a> {
-    pub(super) fn new(analysis: &'a Arc<Analysis>) -> Shared<'a> {
+impl Shared {
+    pub(super) fn new(analysis: Arc<Analysis>) -> Shared {
         Shared {
             analysis,
             summary: OnceLock::new(),
@@ -33,19 +34,19 @@ impl<'a> Shared<'a> {
     }
 
     pub(super) fn summary(&self) -> &Summary {
-        self.summary.get_or_init(|| summarise_with(self.analysis, self.largest()))
+        self.summary.get_or_init(|| summarise_with(&self.analysis, self.largest()))
     }
 
     /// Where the time differs, largest difference first.
     pub(super) fn largest(&self) -> &[LargeDifference] {
-        self.largest.get_or_init(|| largest_differences(self.analysis))
+        self.largest.get_or_init(|| largest_differences(&self.analysis))
     }
 
     pub(super) fn lists(&self) -> &[List] {
-        self.lists.get_or_init(|| lists::of(self.analysis, self.unit()))
+        self.lists.get_or_init(|| lists::of(&self.analysis, self.unit()))
     }
 
     pub(super) fn facets(&self) -> &[Facet] {
-        self.facets.get_or_init(|| facets::of(self.analysis))
+        self.facets.get_or_init(|| facets::of(&self.analysis))
     }
 }

@@ -15,8 +15,8 @@ use table::Columns;
 use tracetree::analysis::{Analysis, Totals};
 use tracetree::program::Measure;
 use tracetree::report::{
-    CauseLine, LargeDifference, Part, SideNote, SideSummary, Summary, Unit, answer, answer_remarks,
-    cause_lines, evidence, largest_differences, one_line, verdict,
+    CauseLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, answer,
+    answer_remarks, cause_lines, evidence, one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -38,11 +38,12 @@ const PLAIN: Style = Style::new();
 /// Writes the summary in lines of some width, with the `top` largest differences.
 pub(super) fn text(
     analysis: &Analysis,
-    summary: &Summary,
+    report: &Report,
     top: usize,
     width: Width,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let (summary, groups) = (report.summary(), report.largest_differences());
     let names = [&summary.trace1.name, &summary.trace2.name];
     let room = if width.columns() < NARROW { SHORT_SIDE_NAME } else { SIDE_NAME };
     let mut screen = Screen {
@@ -58,7 +59,7 @@ pub(super) fn text(
     };
     screen.head()?;
     screen.account()?;
-    screen.largest(top)
+    screen.largest(groups, top)
 }
 
 /// A terminal to write to.
@@ -218,8 +219,7 @@ impl Screen<'_> {
         writeln!(self.out)
     }
 
-    fn largest(&mut self, top: usize) -> io::Result<()> {
-        let groups = largest_differences(self.analysis);
+    fn largest(&mut self, groups: &[LargeDifference], top: usize) -> io::Result<()> {
         if groups.is_empty() {
             return writeln!(self.out, "no difference in the time of any op");
         }

@@ -22,8 +22,8 @@ const CELL: usize = 110;
 const NAME: usize = 1_000;
 
 /// Writes the report as Markdown with `top` names, at most 64,000 bytes.
-pub(super) fn write(shared: &Shared<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let (analysis, unit) = (shared.analysis, shared.unit());
+pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let (analysis, unit) = (&shared.analysis, shared.unit());
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
     paper.write(&opening::answer(analysis, summary));

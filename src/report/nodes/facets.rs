@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 
 /// A property by which rows and events fall into a few groups.
 #[cfg_attr(not(feature = "html"), expect(dead_code, reason = "the page alone looks at all of it"))]
+#[derive(Debug)]
 pub(in crate::report) struct Facet {
     /// The name in links and scripts.
     pub(in crate::report) key: &'static str,

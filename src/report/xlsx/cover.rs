@@ -31,7 +31,7 @@ const TOTALS: [(&str, Pick); 6] = [
 
 pub(super) fn write(
     sheet: &mut Worksheet,
-    shared: &Shared<'_>,
+    shared: &Shared,
     sheets: &[Sheet],
 ) -> Result<(), XlsxError> {
     let summary = shared.summary();
@@ -40,7 +40,7 @@ pub(super) fn write(
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.answer(shared.analysis)?;
+    cover.answer(&shared.analysis)?;
     cover.totals(summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;

@@ -12,12 +12,12 @@ use std::io::{self, Write};
 const NOT_FOR_READERS: [TableKind; 1] = [TableKind::UidMap];
 
 /// Writes the workbook.
-pub(in crate::report) fn write(shared: &Shared<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let bytes = workbook(shared).map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
 
-fn workbook(shared: &Shared<'_>) -> Result<Vec<u8>, XlsxError> {
+fn workbook(shared: &Shared) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
     // A date of its own would make two runs differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;
@@ -29,7 +29,7 @@ fn workbook(shared: &Shared<'_>) -> Result<Vec<u8>, XlsxError> {
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
         // Its rows are written out one after the other, not kept: names take much memory.
         let sheet = workbook.add_worksheet_with_constant_memory()?;
-        sheets.push(sheet::write(sheet, &kind.of(shared.analysis))?);
+        sheets.push(sheet::write(sheet, &kind.of(&shared.analysis))?);
     }
     cover::write(workbook.worksheet_from_index(0)?, shared, &sheets)?;
     workbook.save_to_buffer()
