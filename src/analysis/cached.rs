@@ -64,6 +64,7 @@ impl LookAhead {
     pub(crate) fn at(&self, side: Side, program: &Program) {
         program.layers(self.measure);
         program.architecture();
+        self.options.categories.look_ahead();
         self.cached.efficiency(side, program.tree(), self.measure, &self.options);
     }
 

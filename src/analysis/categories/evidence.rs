@@ -33,7 +33,7 @@ impl CategoryTable {
         measure: Measure,
         categories: &Categories,
     ) -> CategoryTable {
-        let rules = &categories.rules;
+        let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
         // What the calls above tell on one side holds for the kernel of that name on the other.
@@ -68,7 +68,7 @@ impl<'c> TraceCategories<'c> {
         measure: Measure,
         categories: &'c Categories,
     ) -> TraceCategories<'c> {
-        let (tree, rules) = (program.tree(), &categories.rules);
+        let (tree, rules) = (program.tree(), categories.rules());
         let mut column = column(program, measure, rules);
         let mut same = SameKernels::default();
         same.learn(tree, measure, &column);

@@ -29,6 +29,7 @@ use crate::side::Side;
 use crate::tree::CallId;
 use rules::{Rules, Strength};
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 /// The rules that the library brings along.
 const BUILTIN: &str = include_str!("categories.toml");
@@ -92,8 +93,13 @@ pub struct EventCategory {
 /// The rules that tell what kind of work an event is.
 #[derive(Debug, Clone)]
 pub struct Categories {
-    rules: Rules,
+    /// The built-in ones alone where `None`.
+    rules: Option<Arc<Rules>>,
 }
+
+/// Read when they are first needed, and once for all comparisons.
+static BUILTIN_RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::parse(BUILTIN).expect("the built-in rules are tested"));
 
 impl Default for Categories {
     fn default() -> Self {
@@ -104,7 +110,7 @@ impl Default for Categories {
 impl Categories {
     /// The rules that the library brings along.
     pub fn builtin() -> Categories {
-        Categories { rules: Rules::parse(BUILTIN).expect("the built-in rules are tested") }
+        Categories { rules: None }
     }
 
     /// The built-in rules with those of a TOML file before them.
@@ -128,22 +134,31 @@ impl Categories {
                 "write [[category]] tables with name, strength, ops, modules, kernels, fused",
             )
         })?;
-        Ok(Categories { rules: Categories::builtin().rules.extended(user) })
+        Ok(Categories { rules: Some(Arc::new(BUILTIN_RULES.clone().extended(user))) })
+    }
+
+    fn rules(&self) -> &Rules {
+        self.rules.as_deref().unwrap_or(&BUILTIN_RULES)
+    }
+
+    /// Reads the rules, while nobody waits for them.
+    pub(super) fn look_ahead(&self) {
+        self.rules();
     }
 
     /// Name of a category; `unclassified` where nothing matched.
     pub fn name(&self, id: CategoryId) -> &str {
-        self.rules.categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
+        self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
     }
 
     /// All categories, in the order of precedence.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.rules.categories.iter().map(|rule| rule.name.as_str())
+        self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
 
     /// Whether all work below an op of this category is part of it.
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
-        let rule = self.rules.categories.get(usize::from(id.0));
+        let rule = self.rules().categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
@@ -153,15 +168,15 @@ impl Categories {
         if names::is_autograd_node(op) {
             return None;
         }
-        let of_kernel = || names::find(&self.rules, names::Role::Generated, op);
-        let category = names::find(&self.rules, names::Role::Op, op).or_else(of_kernel)?;
-        let strength = self.rules.strength(category);
+        let of_kernel = || names::find(self.rules(), names::Role::Generated, op);
+        let category = names::find(self.rules(), names::Role::Op, op).or_else(of_kernel)?;
+        let strength = self.rules().strength(category);
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
     /// Names of the categories whose work one op of this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
-        self.rules
+        self.rules()
             .categories
             .get(usize::from(id.0))
             .map_or_else(Vec::new, |rule| rule.replaces.iter().map(String::as_str).collect())

@@ -1,6 +1,7 @@
 //! The text of a rule file → [`Rules`]: which words in which kind of name make which category.
 
 use crate::program::Words;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::ops::Range;
 
@@ -127,12 +128,21 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
+/// The rules of one file.
+#[derive(Debug, Clone)]
+struct Layer {
+    rules: Vec<Rule>,
+    /// For each kind of name the patterns by their first word, as positions of the rule and in it. No pattern is in a
+    /// name without its first word.
+    by_word: [FxHashMap<Box<str>, Vec<(u32, u32)>>; KINDS],
+}
+
 /// A rule set: categories in the order of precedence, the user's patterns before the built-in ones.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) categories: Vec<CategoryRule>,
     /// Rule files, the one that wins first.
-    layers: Vec<Vec<Rule>>,
+    layers: Vec<Layer>,
     launchers: Vec<String>,
 }
 
@@ -150,14 +160,16 @@ impl Rules {
     pub(super) fn parse(text: &str) -> Result<Rules, String> {
         let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
         let mut rules =
-            Rules { categories: Vec::new(), layers: vec![Vec::new()], launchers: file.launchers };
+            Rules { categories: Vec::new(), layers: Vec::new(), launchers: file.launchers };
+        let mut list = Vec::new();
         for entry in file.category {
-            rules.add(entry)?;
+            list.push(rules.add(entry)?);
         }
+        rules.layers.push(Layer::of(list));
         Ok(rules)
     }
 
-    fn add(&mut self, entry: CategoryEntry) -> Result<(), String> {
+    fn add(&mut self, entry: CategoryEntry) -> Result<Rule, String> {
         if entry.name.is_empty() {
             return Err("a category has no name".to_owned());
         }
@@ -178,21 +190,22 @@ impl Rules {
         if patterns.iter().flatten().any(|pattern| pattern.words.is_empty()) {
             return Err(format!("a pattern of `{}` has no letter or digit", entry.name));
         }
-        self.layers[0].push(Rule { category: self.categories.len(), patterns });
+        let category = self.categories.len();
         self.categories.push(CategoryRule {
             name: entry.name,
             strength: entry.strength.unwrap_or(Strength::Specific),
             replaces: entry.replaces,
         });
-        Ok(())
+        Ok(Rule { category, patterns })
     }
 
     /// These rules with those of `user` before them. A category that both have stays one.
     pub(super) fn extended(mut self, user: Rules) -> Rules {
         let ids: Vec<usize> =
             user.categories.into_iter().map(|category| self.merge(category)).collect();
-        let layers = user.layers.into_iter().map(|layer| {
-            layer.into_iter().map(|rule| Rule { category: ids[rule.category], ..rule }).collect()
+        let layers = user.layers.into_iter().map(|mut layer| {
+            layer.rules.iter_mut().for_each(|rule| rule.category = ids[rule.category]);
+            layer
         });
         self.layers = layers.chain(self.layers).collect();
         self.launchers.extend(user.launchers);
@@ -237,8 +250,8 @@ impl Rules {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }
 
-    fn best(&self, layer: &[Rule], kind: NameKind, name: &Words) -> Option<usize> {
-        let matches: Vec<Match> = layer.iter().flat_map(|rule| rule.matches(kind, name)).collect();
+    fn best(&self, layer: &Layer, kind: NameKind, name: &Words) -> Option<usize> {
+        let matches = layer.matches(kind, name);
         let tells = |one: &&Match| !matches.iter().any(|other| other.hides(one));
         let weight = |one: &Match| (self.strength(one.category), one.extent, one.words);
         let told = matches.iter().filter(tells);
@@ -249,7 +262,7 @@ impl Rules {
     /// The category whose words alone make up the whole list of ops of a fused kernel.
     pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
         let kind = NameKind::FusedOnly as usize;
-        let rules = self.layers.iter().flatten();
+        let rules = self.layers.iter().flat_map(|layer| &layer.rules);
         let list = list.without_numbers();
         let holds_nothing_else = |rule: &&Rule| {
             let known = |word: &str| rule.patterns[kind].iter().any(|p| p.words.has(word));
@@ -278,13 +291,35 @@ impl Match {
     }
 }
 
-impl Rule {
-    fn matches<'a>(&'a self, kind: NameKind, name: &'a Words) -> impl Iterator<Item = Match> + 'a {
-        self.patterns[kind as usize].iter().flat_map(move |pattern| {
+impl Layer {
+    fn of(rules: Vec<Rule>) -> Layer {
+        let mut by_word: [FxHashMap<Box<str>, Vec<(u32, u32)>>; KINDS] = Default::default();
+        for (at, rule) in (0..).zip(&rules) {
+            for (by_word, patterns) in by_word.iter_mut().zip(&rule.patterns) {
+                for (place, pattern) in (0..).zip(patterns) {
+                    let word = pattern.words.at(0).unwrap_or_default();
+                    by_word.entry(word.into()).or_default().push((at, place));
+                }
+            }
+        }
+        Layer { rules, by_word }
+    }
+
+    /// The patterns that stand in a name, in the order of the file.
+    fn matches(&self, kind: NameKind, name: &Words) -> Vec<Match> {
+        let by_word = &self.by_word[kind as usize];
+        let mut possible: Vec<(u32, u32)> =
+            name.iter().filter_map(|word| by_word.get(word)).flatten().copied().collect();
+        possible.sort_unstable();
+        possible.dedup();
+        let matches = possible.into_iter().flat_map(|(at, place)| {
+            let rule = &self.rules[at as usize];
+            let pattern = &rule.patterns[kind as usize][place as usize];
+            let (category, extent, words) = (rule.category, pattern.extent, pattern.words.len());
             let places = pattern.places(kind, name).into_iter();
-            let (category, extent, words) = (self.category, pattern.extent, pattern.words.len());
             places.map(move |place| Match { category, extent, words, place })
-        })
+        });
+        matches.collect()
     }
 }
 

@@ -11,23 +11,27 @@ use super::explain::Leaves;
 use crate::analysis::Analysis;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::{Category, Nanos};
+use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
+use std::ops::Range;
 
 /// The pieces of both sides, where they are ops; kernels need no list.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
-    ops: PerSide<Vec<bool>>,
+    /// How many of the ops stand before each call in preorder; one entry more than calls.
+    ops_before: PerSide<Vec<u32>>,
 }
 
 impl<'a> Pieces<'a> {
     pub(super) fn of(analysis: &'a Analysis) -> Pieces<'a> {
-        let ops = match analysis.measure() {
+        let ops_before = match analysis.measure() {
             Measure::GpuTime => PerSide::default(),
-            Measure::HostSelfTime => PerSide::from_fn(|side| working_ops(analysis, side)),
+            Measure::HostSelfTime => {
+                PerSide::from_fn(|side| counts_before(&working_ops(analysis, side)))
+            }
         };
-        Pieces { analysis, leaves: Leaves::new(analysis), ops }
+        Pieces { analysis, leaves: Leaves::new(analysis), ops_before }
     }
 
     /// Whether an accounted event is a piece: a kernel that neither copies nor sets memory, or an op
@@ -35,7 +39,7 @@ impl<'a> Pieces<'a> {
     pub(super) fn has(&self, side: Side, event: CallId) -> bool {
         let tree = self.analysis.tree(side);
         match self.analysis.measure() {
-            Measure::HostSelfTime => self.ops[side][event.index()],
+            Measure::HostSelfTime => self.ops_in(side, event.index()..event.index() + 1) > 0,
             Measure::GpuTime => {
                 let kind = tree.event(event).map(|event| tree.trace().category(event));
                 kind == Some(Category::Kernel)
@@ -54,18 +58,32 @@ impl<'a> Pieces<'a> {
         let tree = self.analysis.tree(side);
         match self.analysis.measure() {
             Measure::GpuTime => tree.is_gpu_path(call),
-            Measure::HostSelfTime => tree.subtree(call).any(|below| self.ops[side][below.index()]),
+            Measure::HostSelfTime => self.ops_in(side, call.index()..end(tree, call)) > 0,
         }
     }
+
+    fn ops_in(&self, side: Side, calls: Range<usize>) -> u32 {
+        self.ops_before[side][calls.end] - self.ops_before[side][calls.start]
+    }
+}
+
+fn counts_before(pieces: &[bool]) -> Vec<u32> {
+    let counts = pieces.iter().scan(0, |count, &is_piece| {
+        *count += u32::from(is_piece);
+        Some(*count)
+    });
+    std::iter::once(0).chain(counts).collect()
 }
 
 /// The innermost ops of work of their own, and the outermost of other work that are no part of one and
 /// hold none.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
-    let works = |call: CallId| -> Option<bool> {
-        let is_op = tree.kind(call) == CallKind::Op;
-        is_op.then(|| analysis.options().categories.work_of(tree.name(call))).flatten()
+    let mut known = ByName::new(tree.trace());
+    let mut works = |call: CallId| -> Option<bool> {
+        let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Op)?;
+        let find = || analysis.options().categories.work_of(tree.name(call));
+        known.get(tree.trace().name_id(event), find)
     };
     let mut pieces = vec![false; tree.len()];
     let mut holds_specific = vec![false; tree.len()];
