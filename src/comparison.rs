@@ -4,7 +4,7 @@ use crate::analysis::{Analysis, AnalysisOptions, LookAhead, Run};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
-use crate::program::{CaptureSource, Captures, Selection};
+use crate::program::{CaptureSource, Captures, Program, Selection};
 use crate::report::{Report, ReportOptions};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, ReadOptions, ReadProgress, Trace};
@@ -259,7 +259,7 @@ impl Comparison {
             trees.baseline,
             trees.candidate,
             options.diff.clone(),
-            |side, program| ahead.at(side, program),
+            Some(|side, program: &Program| ahead.at(side, program)),
         );
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);

@@ -132,15 +132,15 @@ impl TraceDiff {
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
     ) -> TraceDiff {
-        TraceDiff::with_look_ahead(baseline, candidate, options, |_, _| {})
+        TraceDiff::with_look_ahead(baseline, candidate, options, None::<fn(Side, &Program)>)
     }
 
-    /// The same; `look_ahead` finds out what will be asked of each trace alone, while others align them.
+    /// The same; `look_ahead` finds out what a report will ask of each trace alone, while others align them.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
-        look_ahead: impl Fn(Side, &Program) + Sync,
+        look_ahead: Option<impl Fn(Side, &Program) + Sync>,
     ) -> TraceDiff {
         let owned = PerSide::new(baseline.into(), candidate.into());
         let programs: PerSide<Program> =
@@ -155,8 +155,10 @@ impl TraceDiff {
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
-                plain_names[side].look_ahead(trees[side]);
-                look_ahead(side, &programs[side]);
+                if let Some(look_ahead) = &look_ahead {
+                    plain_names[side].look_ahead(trees[side]);
+                    look_ahead(side, &programs[side]);
+                }
             }
         };
         let ((pairing, regions), ()) = rayon::join(align, look_ahead);
