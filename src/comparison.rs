@@ -259,7 +259,7 @@ impl Comparison {
             trees.baseline,
             trees.candidate,
             options.diff.clone(),
-            Some(|side, program: &Program| ahead.at(side, program)),
+            Some(&|side, program: &Program| ahead.at(side, program)),
         );
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);

@@ -132,7 +132,7 @@ impl TraceDiff {
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
     ) -> TraceDiff {
-        TraceDiff::with_look_ahead(baseline, candidate, options, None::<fn(Side, &Program)>)
+        TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
     /// The same; `look_ahead` finds out what a report will ask of each trace alone, while others align them.
@@ -140,7 +140,7 @@ impl TraceDiff {
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
-        look_ahead: Option<impl Fn(Side, &Program) + Sync>,
+        look_ahead: Option<&(impl Fn(Side, &Program) + Sync)>,
     ) -> TraceDiff {
         let owned = PerSide::new(baseline.into(), candidate.into());
         let programs: PerSide<Program> =
@@ -155,7 +155,7 @@ impl TraceDiff {
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
-                if let Some(look_ahead) = &look_ahead {
+                if let Some(look_ahead) = look_ahead {
                     plain_names[side].look_ahead(trees[side]);
                     look_ahead(side, &programs[side]);
                 }

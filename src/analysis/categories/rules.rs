@@ -128,13 +128,15 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
+/// Patterns by their first word, each as the positions of its rule and in it.
+type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
+
 /// The rules of one file.
 #[derive(Debug, Clone)]
 struct Layer {
     rules: Vec<Rule>,
-    /// For each kind of name the patterns by their first word, as positions of the rule and in it. No pattern is in a
-    /// name without its first word.
-    by_word: [FxHashMap<Box<str>, Vec<(u32, u32)>>; KINDS],
+    /// For each kind of name: no pattern is in a name without its first word.
+    by_word: [ByWord; KINDS],
 }
 
 /// A rule set: categories in the order of precedence, the user's patterns before the built-in ones.
@@ -293,7 +295,7 @@ impl Match {
 
 impl Layer {
     fn of(rules: Vec<Rule>) -> Layer {
-        let mut by_word: [FxHashMap<Box<str>, Vec<(u32, u32)>>; KINDS] = Default::default();
+        let mut by_word: [ByWord; KINDS] = Default::default();
         for (at, rule) in (0..).zip(&rules) {
             for (by_word, patterns) in by_word.iter_mut().zip(&rule.patterns) {
                 for (place, pattern) in (0..).zip(patterns) {
