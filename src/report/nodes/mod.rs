@@ -6,8 +6,6 @@ mod prune;
 mod sums;
 
 pub(super) use prune::keep_most;
-#[cfg(any(feature = "html", feature = "flamegraph"))]
-pub(super) use sums::own_time;
 #[cfg(feature = "html")]
 pub(super) use sums::own_times;
 pub(super) use sums::times_below;

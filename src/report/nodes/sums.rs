@@ -1,8 +1,7 @@
 //! [`Analysis`] → accounted time of the nodes of the merged tree: their own, and with all below them.
 
 use crate::analysis::Analysis;
-use crate::diff::MergedNode;
-use crate::side::{PerSide, Side};
+use crate::side::PerSide;
 use crate::trace::Nanos;
 
 /// Accounted time of each node of the merged tree and of all nodes below it, by index.
@@ -20,15 +19,7 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, both.collect())
 }
 
-/// Accounted time of a node itself.
-pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
-    node.call(side)
-        .filter(|&call| analysis.row_index(side, call).is_some())
-        .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
-}
-
-/// Accounted time of each node itself, by index. Few nodes have any: the rows tell
-/// which.
+/// Accounted time of each node itself, by index. Few nodes have any: the rows tell which.
 pub(in crate::report) fn own_times(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     let merged = analysis.diff().merged();
     PerSide::from_fn(|side| {
