@@ -2,9 +2,13 @@
 //! rows are grouped.
 
 pub(super) mod facets;
+#[cfg(any(feature = "html", feature = "flamegraph"))]
+mod own_time;
 mod prune;
 mod sums;
 
+#[cfg(any(feature = "html", feature = "flamegraph"))]
+pub(super) use own_time::own_time;
 pub(super) use prune::keep_most;
 #[cfg(feature = "html")]
 pub(super) use sums::own_times;

@@ -2,8 +2,8 @@
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, IdleKind, Part};
-use crate::diff::{MergedId, MergedNode};
-use crate::report::nodes::own_times;
+use crate::diff::MergedId;
+use crate::report::nodes::{own_time, own_times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -130,11 +130,4 @@ fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nano
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     };
     Side::BOTH.into_iter().filter_map(of_side).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-}
-
-/// Accounted time of a node itself.
-fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
-    node.call(side)
-        .filter(|&call| analysis.row_index(side, call).is_some())
-        .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
 }
