@@ -139,9 +139,10 @@ impl Quoted {
     }
 
     fn quote(&self, text: &str) -> Box<str> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        // Behind another field: a line of one empty field is quoted.
         let text = format!("{}{text}", self.texts.prefix(text));
+        let room = text.len() + 8;
+        let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
+        // Behind another field: a line of one empty field is quoted.
         writer.write_record(["", &text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()
@@ -156,4 +157,26 @@ pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
         .records()
         .map(|record| Ok(record.map_err(failed)?.iter().map(str::to_owned).collect()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CsvTexts, MOST_KNOWN, Quoted};
+
+    #[test]
+    fn a_text_is_quoted_the_same_however_often_it_comes_and_whatever_is_forgotten() {
+        let mut quoted = Quoted::new(CsvTexts::ForSpreadsheets);
+        let long = "x".repeat(MOST_KNOWN);
+        let texts =
+            [("", ""), ("a,b", "\"a,b\""), ("say \"no\"", "\"say \"\"no\"\"\""), ("=1", "'=1")];
+        for round in 0..3 {
+            for (text, expected) in texts {
+                let mut line = String::from("before,");
+                quoted.push(text, &mut line);
+                assert_eq!(line, format!("before,{expected}"), "round {round}");
+            }
+            quoted.push(&long, &mut String::new());
+            assert!(quoted.size < 3 * MOST_KNOWN);
+        }
+    }
 }
