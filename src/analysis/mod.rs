@@ -49,7 +49,7 @@ pub use wall::{IdleKind, IdleRow, Part, Wall, WallBasis, WallTotals, Window};
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
-use crate::trace::{Nanos, Notes, TextId, newly_busy};
+use crate::trace::{Arguments, Nanos, Notes, TextId, newly_busy};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::sync::Arc;
 
@@ -254,7 +254,7 @@ impl Analysis {
         }
     }
 
-    /// What tells the name of a row, and whether its sides have another.
+    /// What [`Analysis::row_name`] is made from.
     pub(crate) fn row_name_ids(&self, row: &Row) -> RowNameIds {
         let name = |side: Side| {
             let (tree, call) = (self.tree(side), row.calls[side]?);
@@ -265,6 +265,12 @@ impl Analysis {
             names: PerSide::from_fn(name),
             is_aliased: self.is_aliased(row),
         }
+    }
+
+    /// The arguments of a row's op on one side; all empty where none were recorded.
+    fn arguments_of(&self, row: &Row, side: Side) -> Arguments {
+        let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
+        arguments.copied().unwrap_or_default()
     }
 
     /// How many calls of a side stand for each other in a row of a region: one region, and what it

@@ -63,12 +63,7 @@ impl Analysis {
 
     /// Rows grouped by name and arguments of both sides, in the order of [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
-        self.grouped_rows(|row| {
-            PerSide::from_fn(|side| {
-                let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
-                arguments.copied().unwrap_or_default()
-            })
-        })
+        self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
 
     /// Rows grouped by name and by what `key` tells of them.
@@ -88,9 +83,7 @@ impl Analysis {
 
     /// One of the arguments of a row's op on one side; empty where it was not recorded.
     pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
-        let tree = self.tree(side);
-        let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-        arguments.map_or("", |arguments| tree.trace().text(arguments.text(argument)))
+        self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
     /// For each row name, the ops and kernels that it became on each side.

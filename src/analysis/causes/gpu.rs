@@ -7,8 +7,7 @@ use crate::analysis::{Analysis, Efficiency, Row, RowKind, RowNameIds};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::{Nanos, TextId};
-use crate::tree::CallId;
+use crate::trace::{Arguments, Nanos, TextId};
 use std::collections::BTreeMap;
 
 /// What the rows of a part share.
@@ -67,7 +66,8 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
     for (at, row) in analysis.rows().iter().enumerate() {
-        let (kind, node) = (part_kind(analysis, row), part_node(analysis, row));
+        let kind = part_kind(analysis, row);
+        let node = part_node(analysis, row, kind);
         let ids = part_ids(analysis, row, kind, node);
         let key = || key(analysis, row, kind, node);
         let part = parts.entry(ids, key, |key| BusyPart::empty(key.clone(), node));
@@ -151,12 +151,12 @@ impl<'a> BusyPart<'a> {
 }
 
 /// The node at which the work of a row stands.
-fn part_node(analysis: &Analysis, row: &Row) -> Option<MergedId> {
+fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
     let own = call(Side::Baseline).or_else(|| call(Side::Candidate));
     let own = own.map(|(side, call)| merged.of(side, call));
-    match part_kind(analysis, row) {
+    match kind {
         PartKind::Common | PartKind::Region => own,
         PartKind::Below => own.and_then(|own| analysis.common_above(own)).or(own),
         PartKind::Unlinked => None,
@@ -169,7 +169,7 @@ fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -
         (PartKind::Below | PartKind::Unlinked, Some(node)) => analysis.plain_node_name(node),
     };
     let arguments = match kind {
-        PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row.calls[side])),
+        PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row)),
         PartKind::Below | PartKind::Region | PartKind::Unlinked => PerSide::default(),
     };
     let module = node.map_or_else(String::new, |node| analysis.module_class(node));
@@ -190,9 +190,8 @@ fn part_ids(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedI
     match (kind, node) {
         (PartKind::Common, Some(node)) => {
             let shapes = |side: Side| {
-                let call = row.calls[side];
-                let arguments = call.and_then(|call| analysis.tree(side).arguments(call));
-                arguments.map_or([TextId::EMPTY; 2], |found| [found.dims, found.types])
+                let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
+                [dims, types]
             };
             let node = analysis.diff().merged().node(node);
             let module = |side: Side| {
@@ -224,11 +223,10 @@ fn is_common(analysis: &Analysis, row: &Row) -> bool {
 }
 
 /// Shapes and types; concrete values differ from step to step.
-fn arguments(analysis: &Analysis, side: Side, call: Option<CallId>) -> String {
-    let tree = analysis.tree(side);
-    let Some(arguments) = call.and_then(|call| tree.arguments(call)) else { return String::new() };
-    let text = |id| tree.trace().text(id);
-    format!("{} {}", text(arguments.dims), text(arguments.types)).trim().to_owned()
+fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
+    let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
+    let text = |id| analysis.tree(side).trace().text(id);
+    format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
 /// Whether the busy time is that of the host.

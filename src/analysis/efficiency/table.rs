@@ -9,7 +9,7 @@ use super::trace::TraceEfficiency;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::{Analysis, Row, RowNameIds};
 use crate::side::{PerSide, Side};
-use crate::trace::TextId;
+use crate::trace::{Arguments, TextId};
 use crate::tree::CallId;
 
 /// All rows, or ops, of one name and shapes.
@@ -106,8 +106,8 @@ impl<'a> Table<'a> {
     fn add_row(&mut self, row: &'a Row) {
         let analysis = self.analysis;
         let shapes = Side::BOTH.map(|side| {
-            let arguments = row.calls[side].and_then(|call| analysis.tree(side).arguments(call));
-            arguments.map_or([TextId::EMPTY; 2], |found| [found.dims, found.types])
+            let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
+            [dims, types]
         });
         let text =
             |side: Side| shapes[side as usize].map(|id| analysis.tree(side).trace().text(id));

@@ -67,7 +67,7 @@ impl Analysis {
             let is_pair = row.calls.baseline.is_some() && row.calls.candidate.is_some();
             let next = ops.len() as u32;
             let op = *ops.entry(self.row_name(row)).or_insert(next);
-            let shapes = PerSide::from_fn(|side| self.shape(row, side));
+            let shapes = PerSide::from_fn(|side| self.arguments_of(row, side).dims);
             for events in self.by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
                 let is_on = |side| events.iter().any(|event| event.1 == side);
                 let tally = match is_pair && Side::BOTH.into_iter().all(is_on) {
@@ -117,11 +117,5 @@ impl Analysis {
             shapes: PerSide::from_fn(shape),
             tally: Tally::default(),
         }
-    }
-
-    fn shape(&self, row: &Row, side: Side) -> TextId {
-        let tree = self.tree(side);
-        let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-        arguments.map_or(TextId::EMPTY, |arguments| arguments.dims)
     }
 }

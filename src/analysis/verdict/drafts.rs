@@ -124,9 +124,7 @@ impl<'a> Sampler<'a> {
         if !is_on(row, side) {
             return None;
         }
-        let tree = self.analysis.tree(side);
-        let arguments = row.calls[side].and_then(|call| tree.arguments(call));
-        let Arguments { dims, types, .. } = arguments.copied().unwrap_or_default();
+        let Arguments { dims, types, .. } = self.analysis.arguments_of(row, side);
         let module = self.module(row, side, forward);
         Some((texts.number(side, dims), texts.number(side, types), module))
     }
@@ -185,10 +183,7 @@ impl<'a> Sampler<'a> {
         texts: &mut SharedTexts<'_>,
     ) -> Work {
         let mut has_other_arguments = |row: &&Row| {
-            let recorded = Side::BOTH.map(|side| {
-                row.calls[side].and_then(|call| self.analysis.tree(side).arguments(call))
-            });
-            let [Some(a), Some(b)] = recorded else { return false };
+            let [a, b] = Side::BOTH.map(|side| self.analysis.arguments_of(row, side));
             let pairs = Argument::ALL.map(|argument| (a.text(argument), b.text(argument)));
             pairs
                 .into_iter()
