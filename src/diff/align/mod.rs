@@ -8,6 +8,7 @@
 //! (`left_behind`). Identical subtrees are paired in one step. Pairs wait on a stack, so that nothing recurses over the depth
 //! of a trace.
 
+mod apart;
 mod compare;
 mod exchanged;
 mod gaps;
@@ -160,18 +161,16 @@ impl<'a> Aligner<'a> {
         self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
     }
 
-    /// Aligns the children of all pending pairs, and of those that become partners on the way.
-    fn descend(&mut self) {
-        while let Some((a, b)) = self.pending.pop() {
-            if !self.pair_identical(a, b) {
-                // What moved late may hold calls that found their partners before.
-                let lists = self.free_of(&self.children(a, b));
-                self.scope = PerSide::new(
-                    a + 1..self.outlines.baseline.end(a),
-                    b + 1..self.outlines.candidate.end(b),
-                );
-                self.align_lists(lists);
-            }
+    /// Aligns the children of a pair.
+    fn align_below(&mut self, a: u32, b: u32) {
+        if !self.pair_identical(a, b) {
+            // What moved late may hold calls that found their partners before.
+            let lists = self.free_of(&self.children(a, b));
+            self.scope = PerSide::new(
+                a + 1..self.outlines.baseline.end(a),
+                b + 1..self.outlines.candidate.end(b),
+            );
+            self.align_lists(lists);
         }
     }
 

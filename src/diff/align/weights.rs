@@ -57,6 +57,9 @@ pub(super) const AKIN: i64 = 12;
 /// How many partners for a rename are weighed against opening a call.
 pub(super) const PARTNERS: usize = 64;
 
+/// Calls that a piece of what waits must have before it is given to another thread: about two milliseconds.
+pub(super) const PIECE: u32 = 1 << 11;
+
 /// Lists with at most this many cells are solved exactly: 256 by 256, less than a millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
 /// Words of 64 cells up to which the plain path of longer lists is found exactly: two lists of 8,000, in 8 MB and
