@@ -16,6 +16,12 @@ const KEPT: usize = 1 << 13;
 /// it by binary search; otherwise both are walked through together.
 const MUCH_LONGER: usize = 8;
 
+/// What bags of fewer distinct tokens share is counted sooner than found again.
+const REMEMBERED: usize = 4;
+
+/// So many pairs of bags (16 bytes each) are remembered; then all are forgotten.
+const MOST_REMEMBERED: usize = 1 << 16;
+
 /// A multiset of tokens, held by the [`Bags`] that made it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bag {
@@ -44,6 +50,8 @@ pub(super) struct Bags<'a> {
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
+    /// What two bags share, by where they start: equal calls are held against equal ones many times.
+    shared: FxHashMap<u64, u32>,
 }
 
 /// Counts the tokens of one bag. Most large bags have few distinct ones, which alone are sorted.
@@ -82,6 +90,7 @@ impl<'a> Bags<'a> {
             made: PerSide::default(),
             cores: Cores::default(),
             tally: Tally::default(),
+            shared: FxHashMap::default(),
         }
     }
 
@@ -91,6 +100,7 @@ impl<'a> Bags<'a> {
             self.entries = Vec::new();
             self.made = PerSide::default();
             self.cores = Cores::default();
+            self.shared = FxHashMap::default();
         }
     }
 
@@ -181,13 +191,23 @@ impl<'a> Bags<'a> {
     }
 
     /// Number of tokens that two bags share.
-    pub(super) fn common(&self, a: Bag, b: Bag) -> u32 {
-        let (a, b) = (self.entries(a), self.entries(b));
-        let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        match MUCH_LONGER * few.len() < many.len() {
-            true => common_of_few(few, many),
-            false => common_of_like(few, many),
+    pub(super) fn common(&mut self, a: Bag, b: Bag) -> u32 {
+        let lists = (self.entries(a), self.entries(b));
+        let lengths = (lists.0.len(), lists.1.len());
+        let (few, many) = if lengths.0 <= lengths.1 { lists } else { (lists.1, lists.0) };
+        if few.len() < REMEMBERED {
+            return common_of(few, many);
         }
+        let pair = u64::from(a.start) << 32 | u64::from(b.start);
+        if let Some(&shared) = self.shared.get(&pair) {
+            return shared;
+        }
+        let shared = common_of(few, many);
+        if self.shared.len() >= MOST_REMEMBERED {
+            self.shared.clear();
+        }
+        self.shared.insert(pair, shared);
+        shared
     }
 
     /// Number of tokens that the subtrees of two calls share.
@@ -238,6 +258,14 @@ impl<'a> Bags<'a> {
     fn bag_from(&self, start: usize) -> Bag {
         let size = self.entries[start..].iter().map(|&(_, count)| count).sum();
         Bag { start: start as u32, end: self.entries.len() as u32, size }
+    }
+}
+
+/// Number of tokens that two lists share, each sorted, the second one at least as long.
+fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
+    match MUCH_LONGER * few.len() < many.len() {
+        true => common_of_few(few, many),
+        false => common_of_like(few, many),
     }
 }
 

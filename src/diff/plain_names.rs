@@ -1,21 +1,30 @@
 //! Names of calls without what may differ between two runs of the same code, each made once.
 
-use super::keys;
+use super::{NONE, keys};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
 /// The plain names of one tree, made when the first is asked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PlainNames(OnceLock<FxHashMap<(CallKind, TextId), Box<str>>>);
+pub(super) struct PlainNames(OnceLock<Names>);
+
+/// The plain names of calls, one for each kind and name.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    names: Vec<Box<str>>,
+    /// For each kind of call, the position of each text in the list, `NONE` where no call of the kind has
+    /// it for a name.
+    of_kinds: [Vec<u32>; 6],
+}
 
 impl PlainNames {
     /// The plain name of a call of the tree, which must always be the same one.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event is a thread.
-        let Some(key) = key(tree, call) else { return tree.name(call) };
-        &self.all(tree)[&key]
+        let Some((kind, name)) = key(tree, call) else { return tree.name(call) };
+        let all = self.all(tree);
+        &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
     /// Makes the names.
@@ -23,15 +32,20 @@ impl PlainNames {
         self.all(tree);
     }
 
-    fn all(&self, tree: &CallTree) -> &FxHashMap<(CallKind, TextId), Box<str>> {
+    fn all(&self, tree: &CallTree) -> &Names {
         self.0.get_or_init(|| {
-            let mut names = FxHashMap::default();
-            for (kind, id) in tree.calls().filter_map(|call| key(tree, call)) {
-                names
-                    .entry((kind, id))
-                    .or_insert_with(|| keys::normalise(kind, tree.trace().text(id)).into());
+            let mut all = Names::default();
+            for (kind, name) in tree.calls().filter_map(|call| key(tree, call)) {
+                let known = &mut all.of_kinds[kind as usize];
+                if known.len() <= name.index() {
+                    known.resize(name.index() + 1, NONE);
+                }
+                if known[name.index()] == NONE {
+                    known[name.index()] = all.names.len() as u32;
+                    all.names.push(keys::normalise(kind, tree.trace().text(name)).into());
+                }
             }
-            names
+            all
         })
     }
 }

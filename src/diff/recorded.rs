@@ -74,7 +74,7 @@ pub(super) fn without_one_sided<'a>(
     outlines: PerSide<Outline<'a>>,
     threads: &[(u32, u32)],
 ) -> PerSide<Outline<'a>> {
-    let recorded = PerSide::from_fn(|side| {
+    let recorded = PerSide::from_fn_at_once(|side| {
         let roots = outlines[side].roots();
         let of_root = |root| of_calls(trees[side], root..outlines[side].end(root));
         roots.into_iter().map(|root| (root, of_root(root))).collect::<Vec<_>>()
@@ -119,9 +119,14 @@ pub(super) fn without_one_sided<'a>(
 fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
     let mut recorded = Recorded::default();
     let mut launches_graphs = false;
+    let has_modules = tree.has_modules();
     for call in calls {
-        Optional::of(tree, call).for_each(|kind| recorded.has[kind as usize] = true);
-        launches_graphs |= tree.is_graph_launch(CallId(call));
+        let has = |kind: Optional| recorded.has[kind as usize];
+        let frames_are_known = has(Optional::Frame) && (has(Optional::Module) || !has_modules);
+        if !frames_are_known || tree.is_captured(CallId(call)) {
+            Optional::of(tree, call).for_each(|kind| recorded.has[kind as usize] = true);
+        }
+        launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
     // Eager calls are partners of captured ones: only a bare replay lacks them.
     recorded.can_have = recorded.has;

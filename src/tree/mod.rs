@@ -412,6 +412,11 @@ impl CallTree {
         self.module(call) == Some(call)
     }
 
+    /// Whether any call is an `nn.Module`.
+    pub(crate) fn has_modules(&self) -> bool {
+        self.modules().values().iter().any(Option::is_some)
+    }
+
     fn modules(&self) -> &Stretches<Option<CallId>> {
         self.modules.get_or_init(|| {
             let mut is_module = ByName::new(&self.trace);

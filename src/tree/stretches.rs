@@ -31,6 +31,11 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
+    /// The value of each stretch, in order.
+    pub(crate) fn values(&self) -> &[T] {
+        &self.values
+    }
+
     /// The value at a position; `None` behind the end.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         if at >= self.len {

@@ -35,6 +35,8 @@ struct Held {
     bag: Bag,
     /// For each key, where those of them stand that may wrap a call of it.
     wrappers: FxHashMap<Key, Vec<usize>>,
+    /// What each of them holds, once it was asked for.
+    below: Vec<Option<Bag>>,
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
@@ -43,12 +45,14 @@ impl<'a, 'b> Gap<'a, 'b> {
     /// Calls that gain by being opened go first: what looks like a draw now may be a pair then.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
-        let held = PerSide::from_fn(|side| Held {
+        let mut held = PerSide::from_fn(|side| Held {
             bag: self.bags.of_all(side, runs[side]),
             wrappers: self.wrappers(side),
+            below: vec![None; runs[side].len()],
         });
         let gains = PerSide::from_fn(|side| {
-            let gain = |(at, &call)| self.gain_of_opening(side, at, call, &held[side.other()]);
+            let others = &mut held[side.other()];
+            let gain = |(at, &call)| self.gain_of_opening(side, at, call, others);
             runs[side].iter().enumerate().map(gain).collect::<Vec<Option<u32>>>()
         });
         let most = gains.baseline.iter().chain(&gains.candidate).flatten().max()?;
@@ -64,12 +68,19 @@ impl<'a, 'b> Gap<'a, 'b> {
 
     /// How many more tokens are paired if the call is opened than if it is kept and renamed;
     /// `None` where it must not be opened.
-    fn gain_of_opening(&mut self, side: Side, at: usize, call: u32, others: &Held) -> Option<u32> {
+    fn gain_of_opening(
+        &mut self,
+        side: Side,
+        at: usize,
+        call: u32,
+        others: &mut Held,
+    ) -> Option<u32> {
         let (outline, wanted) = (self.outlines[side], others.bag);
         if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
-        let partners = self.possible_partners(side, at);
+        let near = self.near(side, at);
+        let partners = &self.runs[side.other()][near.clone()];
         let inner = self.bags.below(side, call);
         if inner.size == 0 {
             return self.wraps_queries(side, call, partners).then_some(0);
@@ -94,9 +105,9 @@ impl<'a, 'b> Gap<'a, 'b> {
             return None;
         }
         let mut kept = 0;
-        for &other in partners {
+        for (&other, below) in partners.iter().zip(&mut others.below[near]) {
             if self.weight_below(side.other(), other).min(inner.size) + RENAME_BONUS > kept {
-                kept = kept.max(self.rename_worth(side, call, other, inner));
+                kept = kept.max(self.rename_worth(side, (call, inner), (other, below)));
             }
             if kept > opened {
                 return None;
@@ -180,11 +191,6 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// The calls of the other run around the same place.
-    fn possible_partners(&self, side: Side, at: usize) -> &'b [u32] {
-        &self.runs[side.other()][self.near(side, at)]
-    }
-
     /// Which positions of the other run are around the same place.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
@@ -266,8 +272,14 @@ impl<'a, 'b> Gap<'a, 'b> {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
-    /// How much would be paired if the call were kept and renamed.
-    fn rename_worth(&mut self, side: Side, call: u32, other: u32, inner: Bag) -> u32 {
+    /// How much would be paired if a call of this side, with what it holds, were kept and renamed to another
+    /// one, with what that one holds, if it is known.
+    fn rename_worth(
+        &mut self,
+        side: Side,
+        (call, inner): (u32, Bag),
+        (other, below): (u32, &mut Option<Bag>),
+    ) -> u32 {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         if mine.kind(call) != theirs.kind(other) {
             return 0;
@@ -277,8 +289,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             (a, b) if a == b => RENAME_BONUS,
             _ => 0,
         };
-        let theirs = self.bags.below(side.other(), other);
-        self.bags.common(inner, theirs) + bonus
+        let below = *below.get_or_insert_with(|| self.bags.below(side.other(), other));
+        self.bags.common(inner, below) + bonus
     }
 
     /// Pairs of calls that are the same under another name.

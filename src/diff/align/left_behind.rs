@@ -54,7 +54,8 @@ impl Aligner<'_> {
     /// Pairs ops and frames of one key that alone are left between two pairs, below one pair, if all that they
     /// called has a partner or was left behind as well.
     pub(super) fn pair_left_behind(&mut self) {
-        let left = PerSide::from_fn(|side| self.left_behind(side));
+        let me = &*self;
+        let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
         // The outermost first: what was left behind may hold more of it.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();

@@ -55,9 +55,13 @@ impl Aligner<'_> {
             Likeness::Beside | Likeness::SimilarNear | Likeness::Emptied => {}
         }
         let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
-        let mut lost = PerSide::from_fn(|side| self.lost(side, &left_over[side], hosts));
+        let mut hosts = self.that_may_move(left_over, hosts);
         if likeness == Likeness::Beside {
-            lost = self.without_wrapped(&lost);
+            hosts = self.without_wrapped(&hosts);
+        }
+        let lost = self.lost(&hosts, key_of);
+        if lost.baseline.is_empty() {
+            return;
         }
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         match likeness {
@@ -98,8 +102,9 @@ impl Aligner<'_> {
             let outline = me.outlines[side];
             outline.is_op_or_frame(call) || (tells_kernels && outline.is_launch(call))
         };
-        let lost = PerSide::from_fn(|side| self.lost(side, &calls[side], may_move));
-        self.pair_by(&lost, NEAR, |_, side, call| token(side, call));
+        let token = |_: &Self, side: Side, call: u32| token(side, call);
+        let lost = self.lost(&self.that_may_move(calls, may_move), token);
+        self.pair_by(&lost, NEAR, token);
     }
 
     /// Pairs equal subtrees that stand below different pairs, near each other or the only ones of the
@@ -110,12 +115,11 @@ impl Aligner<'_> {
             let outline = me.outlines[side];
             outline.is_op_or_frame(call) && outline.weight(call) >= MOVED_ELSEWHERE
         };
-        let lost = PerSide::from_fn(|side| {
+        let free = PerSide::from_fn(|side| {
             let roots = outlines[side].roots().into_iter();
-            let free: Vec<u32> =
-                roots.flat_map(|root| self.entirely_free_below(side, root)).collect();
-            self.lost(side, &free, large)
+            roots.flat_map(|root| self.entirely_free_below(side, root)).collect()
         });
+        let lost = self.lost(&self.that_may_move(&free, large), key_of);
         if lost.baseline.is_empty() || lost.candidate.is_empty() {
             return;
         }
@@ -136,32 +140,51 @@ impl Aligner<'_> {
 
     fn lost_launches(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<Lost>> {
         let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
-        PerSide::from_fn(|side| self.lost(side, &left_over[side], launches))
+        self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The calls that may have moved. GPU events and queries are paired by their place only, and so
-    /// are launches, unless they launch the same.
+    /// The free calls that may have moved, in preorder. GPU events and queries are paired by their place
+    /// only, and so are launches, unless they launch the same.
+    fn that_may_move(
+        &self,
+        left_over: &PerSide<Vec<u32>>,
+        may_move: impl Fn(&Self, Side, u32) -> bool,
+    ) -> PerSide<Vec<u32>> {
+        PerSide::from_fn(|side| {
+            let calls = left_over[side].iter().copied();
+            let mut calls: Vec<u32> = calls
+                .filter(|&call| self.is_free(side, call) && may_move(self, side, call))
+                .collect();
+            calls.sort_unstable();
+            calls
+        })
+    }
+
+    /// Those of them that have a call of their token on the other side, with their places.
     fn lost(
         &self,
-        side: Side,
-        left_over: &[u32],
-        may_move: impl Fn(&Self, Side, u32) -> bool,
-    ) -> Vec<Lost> {
-        let calls = left_over.iter().copied();
-        let mut calls: Vec<u32> = calls.filter(|&call| may_move(self, side, call)).collect();
-        calls.sort_unstable();
-        let places = self.places(side, &calls);
-        calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
+        calls: &PerSide<Vec<u32>>,
+        token: impl Fn(&Self, Side, u32) -> u64,
+    ) -> PerSide<Vec<Lost>> {
+        if calls.baseline.is_empty() || calls.candidate.is_empty() {
+            return PerSide::default();
+        }
+        let tokens = PerSide::from_fn(|side| {
+            calls[side].iter().map(|&call| token(self, side, call)).collect::<FxHashSet<u64>>()
+        });
+        PerSide::from_fn(|side| {
+            let theirs = &tokens[side.other()];
+            let of_both = |call: &u32| theirs.contains(&token(self, side, *call));
+            let calls: Vec<u32> = calls[side].iter().copied().filter(of_both).collect();
+            let places = self.places(side, &calls);
+            calls.into_iter().zip(places).map(|(call, place)| Lost { call, place }).collect()
+        })
     }
 
     /// Leaves out the calls that have an equal inside a free call of the other side: that one may be
     /// a wrapper, which is opened before anything in it is taken for moved. Kernel names tell, unless
     /// there is nothing equal with them, as on another platform.
-    fn without_wrapped(&self, lost: &PerSide<Vec<Lost>>) -> PerSide<Vec<Lost>> {
-        let free = PerSide::from_fn(|side| {
-            let free = lost[side].iter().map(|lost| lost.call);
-            free.filter(|&call| self.is_free(side, call)).collect::<Vec<u32>>()
-        });
+    fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
             let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
@@ -179,7 +202,7 @@ impl Aligner<'_> {
                 let (whole, shape) = (outline.exact[call as usize], outline.shape[call as usize]);
                 exact.contains(&whole) || (!beside.contains(&whole) && shapes.contains(&shape))
             };
-            lost[side].iter().filter(|lost| !is_wrapped(lost.call)).copied().collect()
+            free[side].iter().copied().filter(|&call| !is_wrapped(call)).collect()
         })
     }
 

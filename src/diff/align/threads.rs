@@ -89,12 +89,21 @@ struct Root {
     at: usize,
     /// Whether it has an op or a frame, which tell whether two threads are foreign.
     tells: bool,
+    /// How many runtime calls and GPU events it has, each of which is at most one token of what is launched.
+    launches: u32,
 }
 
 impl Root {
     fn new(outline: &Outline<'_>, at: usize, call: u32) -> Root {
-        let mut calls = call + 1..outline.end(call);
-        Root { call, at, tells: calls.any(|call| outline.is_op_or_frame(call)) }
+        let (mut tells, mut launches) = (false, 0);
+        for call in call + 1..outline.end(call) {
+            match outline.kind(call) {
+                CallKind::Op | CallKind::Frame => tells = true,
+                CallKind::Runtime | CallKind::Gpu => launches += 1,
+                CallKind::Thread | CallKind::Unlinked => {}
+            }
+        }
+        Root { call, at, tells, launches }
     }
 }
 
@@ -220,10 +229,13 @@ impl Threads<'_, '_> {
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
-        Side::BOTH.into_iter().all(tells) && {
+        if !Side::BOTH.into_iter().all(tells) {
+            return false;
+        }
+        let shared = self.bags.common(below.baseline, below.candidate);
+        shared <= roots.baseline.launches.min(roots.candidate.launches) && {
             let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side].call));
-            self.bags.common(below.baseline, below.candidate)
-                == self.bags.common(launches.baseline, launches.candidate)
+            shared == self.bags.common(launches.baseline, launches.candidate)
         }
     }
 

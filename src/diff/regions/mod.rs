@@ -87,7 +87,8 @@ impl Regions {
 /// Finds what each region replaced, and takes partners from what is inside of both.
 pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions {
     let mut finder = Finder::new(trees, pairing);
-    let roots = PerSide::from_fn(|side| finder.roots(side));
+    let looks = &finder;
+    let roots = PerSide::from_fn_at_once(|side| looks.roots(side));
     if roots.baseline.is_empty() && roots.candidate.is_empty() {
         return Regions::default();
     }
