@@ -84,8 +84,8 @@ impl<'a> Outline<'a> {
             keys: keys.of_tree(tree),
             kinds_of_gpu: GpuKinds::new(keys),
             arguments: tree.calls().map(argument).collect(),
-            exact: vec![0; tree.len()],
-            shape: vec![0; tree.len()],
+            exact: Vec::new(),
+            shape: Vec::new(),
             weight_before: Vec::new(),
             hidden: Vec::new(),
             seen_before: Vec::new(),
@@ -114,14 +114,8 @@ impl<'a> Outline<'a> {
     }
 
     fn sum_up(&mut self) {
-        let tree = self.tree;
-        let strides = ArgumentIds::strides_of(tree.trace());
-        let strides_of = |call| {
-            let id = tree.event(CallId(call)).and_then(|event| tree.trace().arguments_id(event));
-            id.map_or(0, |id| strides[id.index()])
-        };
-        let sizes = |call| tree.event(CallId(call)).map_or(0, |event| size_of(tree.trace(), event));
-        self.hash_subtrees(strides_of, sizes);
+        self.hash_calls();
+        self.hash_subtrees();
         self.weigh();
     }
 
@@ -245,26 +239,43 @@ impl<'a> Outline<'a> {
         self.weight_before.push(before);
     }
 
-    /// Children stand behind their parent in preorder, so one pass from the end sees them first.
-    fn hash_subtrees(&mut self, strides: impl Fn(u32) -> u64, sizes: impl Fn(u32) -> u64) {
-        for call in (0..self.len() as u32).rev() {
+    /// Hashes what is known of each call itself.
+    fn hash_calls(&mut self) {
+        let (tree, trace) = (self.tree, self.tree.trace());
+        let strides = ArgumentIds::strides_of(trace);
+        let of_call = |call: u32| {
             let at = call as usize;
-            let own = mix(u64::from(self.keys[at].0), u64::from(self.arguments[at]));
-            let mut exact = mix(own, strides(call));
-            let mut shape = mix(u64::from(self.place(call).0), u64::from(self.arguments[at]));
+            let (key, arguments) = (u64::from(self.keys[at].0), u64::from(self.arguments[at]));
+            let record = tree.event(CallId(call)).and_then(|event| trace.arguments_id(event));
+            let strides = record.map_or(0, |record| strides[record.index()]);
+            let place = u64::from(self.place(call).0);
+            (mix(mix(key, arguments), strides), mix(place, arguments))
+        };
+        (self.exact, self.shape) = (0..self.len() as u32).map(of_call).unzip();
+    }
+
+    /// Adds to the hash of each call those of its children. They stand behind it in preorder, so one pass from the
+    /// end sees them first.
+    fn hash_subtrees(&mut self) {
+        for call in (0..self.len() as u32).rev() {
             // The children of a hidden call count for the call above it, so not for itself as well.
-            let children = if self.is_hidden(call) { 0 } else { self.end(call) };
-            for child in self.siblings(call + 1, children) {
-                if !self.is_query(child) {
-                    exact = mix(exact, self.exact[child as usize]);
-                    shape = mix(shape, self.shape[child as usize]);
-                    if self.is_gpu(child) {
-                        exact = mix(exact, sizes(child));
-                    }
+            let end = self.end(call);
+            if end == call + 1 || self.is_hidden(call) {
+                continue;
+            }
+            let (mut exact, mut shape) = (self.exact[call as usize], self.shape[call as usize]);
+            for child in self.siblings(call + 1, end) {
+                if self.is_query(child) {
+                    continue;
+                }
+                exact = mix(exact, self.exact[child as usize]);
+                shape = mix(shape, self.shape[child as usize]);
+                let event = self.tree.event(CallId(child)).filter(|_| self.is_gpu(child));
+                if let Some(event) = event {
+                    exact = mix(exact, size_of(self.tree.trace(), event));
                 }
             }
-            self.exact[at] = exact;
-            self.shape[at] = shape;
+            (self.exact[call as usize], self.shape[call as usize]) = (exact, shape);
         }
     }
 }
