@@ -1,11 +1,11 @@
 //! Structures that an alignment easily gets wrong: what is left over stands in another gap, or is
 //! known by its kernels alone, or is nothing that counts as evidence.
 
-use crate::support::compared::{align_threads as look, shaped};
+use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
 use crate::support::trace_builder::HostThread;
-use tracetree::Side;
 use tracetree::diff::Relation;
+use tracetree::{PerSide, Side};
 
 #[test]
 fn programs_that_share_only_that_they_launch_stay_one_sided() {
@@ -124,4 +124,40 @@ fn launches_of_a_gap_are_paired_where_both_sides_have_as_many() {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);
     });
+}
+
+#[test]
+fn large_subtrees_are_aligned_alike_on_one_and_on_four_threads() {
+    // Four layers, each of more calls than one piece must have; the second and third one changed places.
+    let layer = |t: &mut HostThread<'_>, layer: i64, but: i64| {
+        t.op(format!("layer::{layer}").as_str(), |t| {
+            for number in (0..900).filter(|number| number % 50 != but) {
+                let name = format!("aten::op_{}", (number * layer) % 31);
+                t.op(shaped(&name, number % 5), |t| {
+                    t.op("aten::inner", |t| t.kernel("kernel", 2.0));
+                });
+            }
+        });
+    };
+    let layers = move |order: [i64; 4], but: i64| {
+        steps_of(1, move |t| order.iter().for_each(|&number| layer(t, number, but)))
+    };
+    let texts = PerSide::new(layers([1, 2, 3, 4], 7), layers([1, 3, 2, 4], 11));
+    let partners = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(|| {
+            compare_texts(&texts, |analysis| {
+                let diff = analysis.diff();
+                let partner = |call| {
+                    let side = Side::Baseline;
+                    (diff.partner(side, call), diff.relation(side, call))
+                };
+                diff.tree(Side::Baseline).calls().map(partner).collect::<Vec<_>>()
+            })
+        })
+    };
+    let one = partners(1);
+    assert!(one == partners(4));
+    let paired = one.iter().filter(|(partner, _)| partner.is_some()).count();
+    assert!(paired > one.len() * 9 / 10, "{paired} of {}", one.len());
 }

@@ -14,12 +14,17 @@ use super::Aligner;
 use super::weights::PIECE;
 use crate::side::{PerSide, Side};
 use rayon::Scope;
+use std::ops::Range;
 
-/// Where a pair that waits stands, and what its two calls hold, in the preorder of each side.
+/// A pair that waits.
+#[derive(Debug, Clone)]
 struct Waiting {
+    /// Position among those that wait.
     at: usize,
-    pair: (u32, u32),
-    ends: PerSide<u32>,
+    /// The calls of the two subtrees.
+    spans: PerSide<Range<u32>>,
+    /// How many calls that are, on the side that has more.
+    size: u32,
 }
 
 impl<'a> Aligner<'a> {
@@ -61,37 +66,112 @@ impl<'a> Aligner<'a> {
     /// The pending pairs in pieces of at least [`PIECE`] calls, but for the last one.
     fn pieces(&mut self) -> Vec<Vec<(u32, u32)>> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let pairs = std::mem::take(&mut self.pending).into_iter().enumerate();
         let waiting = |(at, (a, b)): (usize, (u32, u32))| Waiting {
             at,
-            pair: (a, b),
-            ends: PerSide::new(x.end(a), y.end(b)),
+            spans: PerSide::new(a..x.end(a), b..y.end(b)),
+            size: x.size(a).max(y.size(b)),
         };
-        let mut waiting: Vec<Waiting> = pairs.map(waiting).collect();
-        waiting.sort_by_key(|waiting| waiting.pair.0);
-        // A cut is where all before it stands before all behind it, on both sides.
-        let mut first_behind: Vec<u32> = waiting.iter().map(|waiting| waiting.pair.1).collect();
-        for at in (1..first_behind.len()).rev() {
-            first_behind[at - 1] = first_behind[at - 1].min(first_behind[at]);
+        let pending = std::mem::take(&mut self.pending).into_iter();
+        let pieces = cut(pending.enumerate().map(waiting).collect(), PIECE);
+        let pair =
+            |waiting: &Waiting| (waiting.spans.baseline.start, waiting.spans.candidate.start);
+        pieces.iter().map(|piece| piece.iter().map(pair).collect()).collect()
+    }
+}
+
+/// Cuts where all before stands before all behind, on both sides, once a piece has `least` calls. Each piece
+/// keeps the order of its pairs.
+fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
+    waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
+    let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);
+    let mut first_behind: Vec<u32> = starts
+        .scan(u32::MAX, |first, start| {
+            *first = start.min(*first);
+            Some(*first)
+        })
+        .collect();
+    first_behind.reverse();
+    let mut pieces: Vec<Vec<Waiting>> = Vec::new();
+    let (mut ends, mut size) = (PerSide::new(0, 0), 0);
+    for (waiting, first_behind) in waiting.into_iter().zip(first_behind) {
+        let is_apart =
+            ends.baseline <= waiting.spans.baseline.start && ends.candidate <= first_behind;
+        if pieces.is_empty() || (is_apart && size >= least) {
+            pieces.push(Vec::new());
+            size = 0;
         }
-        let mut pieces: Vec<Vec<Waiting>> = Vec::new();
-        let (mut ends, mut size) = (PerSide::new(0, 0), PIECE);
-        for (waiting, first_behind) in waiting.into_iter().zip(first_behind) {
-            let is_cut = ends.baseline <= waiting.pair.0 && ends.candidate <= first_behind;
-            if is_cut && size >= PIECE {
-                pieces.push(Vec::new());
-                size = 0;
-            }
-            for side in Side::BOTH {
-                ends[side] = ends[side].max(waiting.ends[side]);
-            }
-            size += x.size(waiting.pair.0).max(y.size(waiting.pair.1));
-            pieces.last_mut().expect("the first pair begins a piece").push(waiting);
+        for side in Side::BOTH {
+            ends[side] = ends[side].max(waiting.spans[side].end);
         }
-        let in_order = |mut piece: Vec<Waiting>| {
-            piece.sort_by_key(|waiting| waiting.at);
-            piece.into_iter().map(|waiting| waiting.pair).collect()
+        size += waiting.size;
+        pieces.last_mut().expect("the first pair begins a piece").push(waiting);
+    }
+    pieces.iter_mut().for_each(|piece| piece.sort_by_key(|waiting| waiting.at));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A subtree: of two of them, one holds the other or they share nothing.
+    fn span() -> impl Strategy<Value = Range<u32>> {
+        (0..4_u32, 0..64_u32).prop_map(|(level, at)| {
+            let width = 1 << level;
+            let start = at / width * width;
+            start..start + width
+        })
+    }
+
+    fn pairs(spans: Vec<(Range<u32>, Range<u32>)>) -> Vec<Waiting> {
+        let waiting = |(at, (a, b)): (usize, (Range<u32>, Range<u32>))| {
+            let size = (a.end - a.start).max(b.end - b.start);
+            Waiting { at, spans: PerSide::new(a, b), size }
         };
-        pieces.into_iter().map(in_order).collect()
+        spans.into_iter().enumerate().map(waiting).collect()
+    }
+
+    fn overlap(one: &Range<u32>, two: &Range<u32>) -> bool {
+        one.start < two.end && two.start < one.end
+    }
+
+    #[test]
+    fn what_stands_in_order_is_cut_and_what_crosses_or_nests_is_not() {
+        let positions = |spans: &[(Range<u32>, Range<u32>)]| {
+            let pieces = cut(pairs(spans.to_vec()), 1);
+            let of_piece = |piece: &Vec<Waiting>| piece.iter().map(|waiting| waiting.at).collect();
+            pieces.iter().map(of_piece).collect::<Vec<Vec<usize>>>()
+        };
+        assert_eq!(positions(&[(4..6, 4..6), (0..2, 0..2)]), [[1], [0]]);
+        assert_eq!(positions(&[(0..2, 4..6), (4..6, 0..2)]), [[0, 1]]);
+        assert_eq!(positions(&[(0..4, 0..4), (1..2, 6..7)]), [[0, 1]]);
+        assert_eq!(positions(&[(6..7, 1..2), (0..4, 0..4)]), [[0, 1]]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_call_is_in_two_pieces(
+            spans in prop::collection::vec((span(), span()), 0..40),
+            least in 1..20_u32,
+        ) {
+            let waiting = pairs(spans);
+            let pieces = cut(waiting.clone(), least);
+            let mut all: Vec<usize> = pieces.iter().flatten().map(|waiting| waiting.at).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..waiting.len()).collect::<Vec<_>>());
+            for (at, piece) in pieces.iter().enumerate() {
+                prop_assert!(piece.is_sorted_by_key(|waiting| waiting.at));
+                let size: u32 = piece.iter().map(|waiting| waiting.size).sum();
+                prop_assert!(size >= least || at + 1 == pieces.len());
+                for (one, two) in piece.iter().flat_map(|one| {
+                    pieces[at + 1..].iter().flatten().map(move |two| (one, two))
+                }) {
+                    for side in Side::BOTH {
+                        prop_assert!(!overlap(&one.spans[side], &two.spans[side]));
+                    }
+                }
+            }
+        }
     }
 }
