@@ -412,6 +412,13 @@ impl CallTree {
         self.module(call) == Some(call)
     }
 
+    /// All frames of an `nn.Module`, in preorder.
+    pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
+        // With each of them begins a stretch of calls that it is the innermost module of.
+        let begins = self.modules().begins();
+        begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
+    }
+
     fn modules(&self) -> &Stretches<Option<CallId>> {
         self.modules.get_or_init(|| {
             let mut is_module = ByName::new(&self.trace);

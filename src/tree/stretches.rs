@@ -31,6 +31,11 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
+    /// Where each stretch begins, with its value.
+    pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
+        self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
+    }
+
     /// The value at a position; `None` behind the end.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         if at >= self.len {
