@@ -159,10 +159,15 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
         // Launches below an op are what it does; only ops part what stands between them.
-        let parts = tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
-        let is_pair = diff.relation(side, call).is_common()
-            && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner));
-        pairs_below[parent.index()] += u32::from(parts && is_pair && runs(side, call));
+        let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
+        let is_pair = || {
+            diff.relation(side, call).is_common()
+                && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
+        };
+        // Most calls launch nothing: that is asked first.
+        if runs(side, call) && is_pair() && parts() {
+            pairs_below[parent.index()] += 1;
+        }
         before
     });
     before.collect()
