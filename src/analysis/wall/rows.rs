@@ -7,7 +7,9 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
-use rustc_hash::FxHashMap;
+
+/// No row.
+const NONE: u32 = u32::MAX;
 
 /// Time in which the device was idle, of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +40,6 @@ impl IdleRow {
     }
 }
 
-/// What pieces of one row share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    kind: IdleKind,
-    part: Part,
-    owner: Option<MergedId>,
-}
-
 /// Collects what the sweeps of both sides tell.
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
@@ -53,7 +47,10 @@ pub(super) struct Collector<'a> {
     /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
     pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     rows: Vec<IdleRow>,
-    ids: FxHashMap<Key, usize>,
+    /// For each node the last row that it owns, `NONE` where it owns none; those of nobody stand behind all nodes.
+    last_of: Vec<u32>,
+    /// For each row the one before it that has the same owner.
+    before: Vec<u32>,
     /// For each row the last gap that was counted, and the longest piece.
     last_gap: Vec<u32>,
     longest: Vec<PerSide<Nanos>>,
@@ -67,7 +64,8 @@ impl<'a> Collector<'a> {
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
             rows: Vec::new(),
-            ids: FxHashMap::default(),
+            last_of: vec![NONE; analysis.diff().merged().len() + 1],
+            before: Vec::new(),
             last_gap: Vec::new(),
             longest: Vec::new(),
         }
@@ -89,9 +87,14 @@ impl<'a> Collector<'a> {
     fn row(&mut self, piece: &Idle) -> usize {
         let merged = self.analysis.diff().merged();
         let owner = piece.owner.map(|call| merged.of(self.side, call));
-        let key = Key { kind: piece.kind, part: piece.part, owner };
-        if let Some(&at) = self.ids.get(&key) {
-            return at;
+        let slot = owner.map_or(merged.len(), MergedId::index);
+        let last = self.last_of[slot];
+        let mut at = last;
+        while let Some(row) = self.rows.get(at as usize) {
+            if (row.kind, row.part) == (piece.kind, piece.part) {
+                return at as usize;
+            }
+            at = self.before[at as usize];
         }
         let common =
             piece.owner.and_then(|call| self.analysis.diff().lowest_common(self.side, call));
@@ -107,7 +110,8 @@ impl<'a> Collector<'a> {
         });
         self.last_gap.push(0);
         self.longest.push(PerSide::default());
-        self.ids.insert(key, self.rows.len() - 1);
+        self.before.push(last);
+        self.last_of[slot] = self.rows.len() as u32 - 1;
         self.rows.len() - 1
     }
 }
