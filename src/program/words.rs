@@ -5,7 +5,7 @@
 //! stand in names, and match whole words only: `sort` is not in `resort`, nor `relu` in `prelude`.
 
 /// The words of a name, lower case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Words(Vec<String>);
 
 impl Words {

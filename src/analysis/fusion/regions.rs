@@ -158,7 +158,7 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
-    let is_like = |leaf: &Leaf<'_>| leaf.op == fused[first].op;
+    let is_like = |leaf: &Leaf<'_>| leaf.is_same_op(&fused[first]);
     let ops: Vec<usize> = gap.replaced.clone().filter(|&op| is_like(&replaced[op])).collect();
     match kept.iter().all(|&at| is_like(&fused[at])) && kept.len() == ops.len() {
         true => kept.into_iter().zip(ops).collect(),
@@ -186,7 +186,7 @@ fn one_each(
         }
         let is_like = |op: usize| {
             let (one, other) = (&replaced[op], &replaced[first]);
-            one.op == other.op && one.shapes_agree(other)
+            one.is_same_op(other) && one.shapes_agree(other)
         };
         let ops: Vec<(usize, usize)> =
             left_over.iter().copied().filter(|&(op, _)| is_like(op)).collect();
@@ -241,7 +241,7 @@ fn joined(
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);
-        !one.is_generated && one.op == other.op && one.shapes_agree(other)
+        !one.is_generated && one.is_same_op(other) && one.shapes_agree(other)
     };
     if fused.len() * replaced.len() > LONGEST {
         let mut next = 0;
