@@ -78,9 +78,17 @@ impl<'a> Collector<'a> {
     }
 
     /// The rows in the order of the merged tree, then by kind and part; those without owner last.
-    pub(super) fn rows(&mut self) -> Vec<IdleRow> {
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_by_key(|row| (row.owner.is_none(), row.owner, row.kind, row.part));
+    pub(super) fn rows(&self) -> Vec<IdleRow> {
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for &last in &self.last_of {
+            let first = rows.len();
+            let mut at = last;
+            while let Some(row) = self.rows.get(at as usize) {
+                rows.push(row.clone());
+                at = self.before[at as usize];
+            }
+            rows[first..].sort_unstable_by_key(|row: &IdleRow| (row.kind, row.part));
+        }
         rows
     }
 
