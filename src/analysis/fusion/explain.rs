@@ -68,7 +68,7 @@ pub(super) struct Traits<'a> {
     /// Words of the op without its namespace; of the kernel where there is no op.
     pub(super) op: Words,
     /// Number of these words: leaves are held against each other many times.
-    op_number: u32,
+    pub(super) op_number: u32,
     /// Words of the op and of its kernels.
     pub(super) all: Words,
     /// The names under which a compiler may know it: its own and those of the ops around it, without
@@ -268,22 +268,28 @@ fn traits_of<'a>(
     numbers: &mut Numbers,
 ) -> Traits<'a> {
     let tree = analysis.tree(side);
+    let first = numbers.stem(tree, side, kernels[0]);
+    // An op over lists launches many kernels of one name.
+    let name = |kernel: &CallId| tree.event(*kernel).map(|event| tree.trace().name_id(event));
+    let mut distinct = kernels.to_vec();
+    distinct.sort_unstable_by_key(|kernel| (name(kernel), *kernel));
+    distinct.dedup_by_key(|kernel| name(kernel));
     let stems: Vec<Rc<str>> =
-        kernels.iter().map(|&kernel| numbers.stem(tree, side, kernel)).collect();
+        distinct.iter().map(|&kernel| numbers.stem(tree, side, kernel)).collect();
     let op = match tree.kind(call) {
         CallKind::Op => tree.name(call).rsplit("::").next().unwrap_or_default(),
         CallKind::Gpu
         | CallKind::Thread
         | CallKind::Unlinked
         | CallKind::Frame
-        | CallKind::Runtime => &stems[0],
+        | CallKind::Runtime => &first,
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
     let names = ops_around(tree, call)
         .map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
-        is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
+        is_fused(tree.name(call)) || distinct.iter().any(|&kernel| is_fused(tree.name(kernel)));
     let words = Words::of(op);
     let inputs: Option<Vec<i64>> =
         shapes.as_ref().map(|shapes| shapes.iter().map(|dims| elements(dims)).collect());
