@@ -42,13 +42,14 @@ impl Comparability {
     pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
         analysis.check_architecture(&mut found.both);
-        analysis.check_model(&mut found.both);
+        let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
+        analysis.check_model(replays.map(|(time, _)| time), &mut found.both);
         analysis.check_arguments(&mut found.both);
         analysis.check_tokens_and_steps(&mut found.both);
         analysis.check_world_size(&mut found.both);
         analysis.check_conditions(&mut found.both);
         for side in Side::BOTH {
-            analysis.check_side(side, &mut found.sides[side]);
+            analysis.check_side(side, replays[side], &mut found.sides[side]);
         }
         found
     }
@@ -104,12 +105,12 @@ impl Analysis {
         }
     }
 
-    fn check_model(&self, notes: &mut Notes) {
+    fn check_model(&self, replayed: PerSide<Nanos>, notes: &mut Notes) {
         let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
         let stacks = PerSide::from_fn(|side| self.layers(side).stacks());
         let hides_modules = |side: Side| {
-            let replayed = graph_replay(self.tree(side)).0;
-            classes[side].is_empty() || replayed + replayed > self.account().totals[side].time
+            let replayed = replayed[side] + replayed[side];
+            classes[side].is_empty() || replayed > self.account().totals[side].time
         };
         let differing = match Side::BOTH.into_iter().any(hides_modules) {
             true => differing_layers(stacks),
@@ -210,9 +211,8 @@ impl Analysis {
         }
     }
 
-    fn check_side(&self, side: Side, notes: &mut Notes) {
+    fn check_side(&self, side: Side, (replayed, launches): (Nanos, u64), notes: &mut Notes) {
         let tree = self.tree(side);
-        let (replayed, launches) = graph_replay(tree);
         let total = self.account().totals[side].time;
         notes.add(
             "GRAPH_REPLAY",
@@ -289,7 +289,7 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 /// Distinct instances of each module class.
 fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
     let mut instances: BTreeSet<&'t str> = BTreeSet::new();
-    instances.extend(tree.calls().filter(|&call| tree.is_module(call)).map(|call| tree.name(call)));
+    instances.extend(tree.module_calls().map(|call| tree.name(call)));
     let mut classes = BTreeMap::new();
     for name in instances {
         *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;

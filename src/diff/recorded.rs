@@ -119,7 +119,7 @@ pub(super) fn without_one_sided<'a>(
 fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
     let mut recorded = Recorded::default();
     let mut launches_graphs = false;
-    let has_modules = tree.has_modules();
+    let has_modules = tree.module_calls().next().is_some();
     for call in calls {
         let has = |kind: Optional| recorded.has[kind as usize];
         let frames_are_known = has(Optional::Frame) && (has(Optional::Module) || !has_modules);

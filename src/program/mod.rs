@@ -65,6 +65,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Program {
     tree: Arc<CallTree>,
     repeats: RepeatDetection,
+    annotations: OnceLock<Vec<Annotation>>,
     steps: OnceLock<Steps>,
     phases: OnceLock<Phases>,
     communication: OnceLock<Communication>,
@@ -83,6 +84,7 @@ impl Program {
         Program {
             tree: tree.into(),
             repeats,
+            annotations: OnceLock::new(),
             steps: OnceLock::new(),
             phases: OnceLock::new(),
             communication: OnceLock::new(),
@@ -98,12 +100,18 @@ impl Program {
 
     /// The steps, and the step of each call.
     pub fn steps(&self) -> &Steps {
-        self.steps.get_or_init(|| Steps::with_repeats(&self.tree, self.repeats))
+        let find = || Steps::annotated(&self.tree, self.annotations(), self.repeats);
+        self.steps.get_or_init(find)
     }
 
     /// The phase of each call.
     pub fn phases(&self) -> &Phases {
-        self.phases.get_or_init(|| Phases::of(&self.tree))
+        self.phases.get_or_init(|| Phases::annotated(&self.tree, self.annotations()))
+    }
+
+    /// The annotations with a known meaning, by thread, then start.
+    fn annotations(&self) -> &[Annotation] {
+        self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
     /// The layers, and the place of each call; of what both traces of a comparison account.

@@ -25,7 +25,12 @@ pub struct Phases {
 impl Phases {
     /// Finds the phase of each call.
     pub fn of(tree: &CallTree) -> Phases {
-        let evidence = Evidence::of(tree);
+        Phases::annotated(tree, &annotations(tree.trace()))
+    }
+
+    /// The same with the annotations of the trace.
+    pub(super) fn annotated(tree: &CallTree, annotations: &[Annotation]) -> Phases {
+        let evidence = Evidence::of(tree, annotations);
         // What is known at the calls above the current one, with these calls.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
@@ -70,15 +75,14 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(tree: &CallTree) -> Evidence {
-        let found = annotations(tree.trace());
+    fn of(tree: &CallTree, found: &[Annotation]) -> Evidence {
         let says_training = |annotation: &Annotation| {
             use Phase::{TrainBackward, TrainOptimizer};
             matches!(annotation.meaning, Meaning::Training(TrainBackward | TrainOptimizer))
         };
         let is_backward = backward_ops(tree);
         Evidence {
-            annotated: Innermost::by_thread(&found, tree.trace().threads().len()),
+            annotated: Innermost::by_thread(found, tree.trace().threads().len()),
             leads_to_backward: leads_to_backward(tree),
             is_training: found.iter().any(says_training) || is_backward.contains(&true),
             is_backward,

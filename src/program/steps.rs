@@ -13,6 +13,7 @@ use super::phase::Phase;
 use super::repeats::{RepeatDetection, repeats};
 use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
+use std::ops::Range;
 
 /// A step of one trace: its position by start, from 0. Two traces' steps are paired by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,11 +76,20 @@ impl Steps {
 
     /// Finds the steps, and the step of each call; says what to do where none are recorded.
     pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
-        let mut spans = step_spans(tree);
+        Steps::annotated(tree, &annotations(tree.trace()), detection)
+    }
+
+    /// The same with the annotations of the trace.
+    pub(super) fn annotated(
+        tree: &CallTree,
+        annotations: &[Annotation],
+        detection: RepeatDetection,
+    ) -> Steps {
+        let mut spans = step_spans(annotations);
         if spans.is_empty() && detection == RepeatDetection::Found {
             spans = repeat_spans(tree);
         }
-        let finder = Finder::new(&spans, tree.trace().threads().len());
+        let mut finder = Finder::new(&spans, tree.trace().threads().len());
         let mut of_calls = Stretches::new();
         for call in tree.calls() {
             of_calls.push(match (tree.kind(call), tree.parent(call), tree.event(call)) {
@@ -134,10 +144,9 @@ impl Steps {
     }
 }
 
-fn step_spans(tree: &CallTree) -> Vec<StepSpan> {
-    let found = annotations(tree.trace());
-    let batches = outermost_batches(&found);
-    let mut spans: Vec<StepSpan> = match &profiler_steps(&found)[..] {
+fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {
+    let batches = outermost_batches(found);
+    let mut spans: Vec<StepSpan> = match &profiler_steps(found)[..] {
         [] => batches.iter().map(|(annotation, batch)| batch_step(annotation, batch)).collect(),
         steps => steps
             .iter()
@@ -240,6 +249,8 @@ struct Finder<'a> {
     spans: &'a [StepSpan],
     /// The steps of each thread by start; one list for all where one thread holds them all.
     lists: Vec<Vec<u32>>,
+    /// The last answer, and the moments of its list for which it holds: calls come mostly in order.
+    last: (usize, Range<Nanos>, Option<StepId>),
 }
 
 impl<'a> Finder<'a> {
@@ -250,14 +261,29 @@ impl<'a> Finder<'a> {
             let list = if shared { 0 } else { span.thread.index() };
             lists[list].push(at as u32);
         }
-        Finder { spans, lists }
+        Finder { spans, lists, last: (0, Nanos::ZERO..Nanos::ZERO, None) }
     }
 
-    fn at(&self, thread: ThreadId, moment: Nanos) -> Option<StepId> {
+    fn at(&mut self, thread: ThreadId, moment: Nanos) -> Option<StepId> {
         let list = if self.lists.len() == 1 { 0 } else { thread.index() };
-        let list = &self.lists[list];
-        let after = list.partition_point(|&at| self.spans[at as usize].start <= moment);
-        let step = list[..after].last().copied();
-        step.filter(|&at| moment < self.spans[at as usize].end).map(StepId)
+        if self.last.0 != list || !self.last.1.contains(&moment) {
+            let (holds, step) = self.around(&self.lists[list], moment);
+            self.last = (list, holds, step);
+        }
+        self.last.2
+    }
+
+    /// The step at a moment, and the moments around it at which it is the same one.
+    fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
+        let span = |&at: &u32| &self.spans[at as usize];
+        let after = list.partition_point(|at| span(at).start <= moment);
+        let next = list.get(after).map_or(Nanos(i64::MAX), |at| span(at).start);
+        match list[..after].last() {
+            Some(at) if moment < span(at).end => {
+                (span(at).start..next.min(span(at).end), Some(StepId(*at)))
+            }
+            Some(at) => (span(at).end..next, None),
+            None => (Nanos(i64::MIN)..next, None),
+        }
     }
 }

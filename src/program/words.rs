@@ -5,21 +5,25 @@
 //! stand in names, and match whole words only: `sort` is not in `resort`, nor `relu` in `prelude`.
 
 /// The words of a name, lower case.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
     pub(crate) fn of(name: &str) -> Words {
-        let characters: Vec<char> = name.chars().collect();
         let mut words = Vec::new();
         let mut word = String::new();
-        for (at, &character) in characters.iter().enumerate() {
-            if starts_word(&characters, at) && !word.is_empty() {
+        let mut before = None;
+        let mut characters = name.chars().peekable();
+        while let Some(character) = characters.next() {
+            if !word.is_empty() && starts_word(before, character, characters.peek().copied()) {
                 words.push(std::mem::take(&mut word));
             }
-            if character.is_alphanumeric() {
-                word.extend(character.to_lowercase());
+            match character.is_ascii_alphanumeric() {
+                true => word.push(character.to_ascii_lowercase()),
+                false if character.is_alphanumeric() => word.extend(character.to_lowercase()),
+                false => {}
             }
+            before = Some(character);
         }
         if !word.is_empty() {
             words.push(word);
@@ -97,9 +101,8 @@ impl Words {
     }
 }
 
-/// Whether a word ends before the character at `at`.
-fn starts_word(characters: &[char], at: usize) -> bool {
-    let (this, before) = (characters[at], at.checked_sub(1).map(|at| characters[at]));
+/// Whether a word ends before a character.
+fn starts_word(before: Option<char>, this: char, next: Option<char>) -> bool {
     let Some(before) = before else { return false };
     if !this.is_alphanumeric() || !before.is_alphanumeric() {
         return true;
@@ -108,7 +111,7 @@ fn starts_word(characters: &[char], at: usize) -> bool {
         return true;
     }
     // `softMax` → soft max, `KVCache` → kv cache.
-    let next_is_lower = characters.get(at + 1).is_some_and(|next| next.is_lowercase());
+    let next_is_lower = next.is_some_and(char::is_lowercase);
     this.is_uppercase() && (before.is_lowercase() || (before.is_uppercase() && next_is_lower))
 }
 

@@ -9,6 +9,7 @@ use crate::analysis::{Analysis, KernelChange, StepPlace};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// Most lines of a table.
@@ -121,7 +122,7 @@ fn middle(times: &[Nanos]) -> Nanos {
 }
 
 /// Kind of idle time, and the name of who had it.
-type Owner<'k> = (&'k str, String);
+type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Idle time and number of gaps.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
@@ -130,7 +131,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
-        let key = (row.kind.label(), analysis.idle_owner_name(row));
+        let key = (row.kind.label(), analysis.idle_owner_text(row));
         let at = *known.entry(key).or_insert_with_key(|key| {
             owners.push((key.clone(), IdleSum::default()));
             owners.len() - 1
@@ -145,6 +146,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let count = owners.len();
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
+        let name = name.into_owned();
         let (cells, style) = (compared(unit, time), change(time.difference()));
         ListLine { name, note, cells, style }
     };

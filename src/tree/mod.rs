@@ -412,9 +412,11 @@ impl CallTree {
         self.module(call) == Some(call)
     }
 
-    /// Whether any call is an `nn.Module`.
-    pub(crate) fn has_modules(&self) -> bool {
-        self.modules().values().iter().any(Option::is_some)
+    /// All frames of an `nn.Module`, in preorder.
+    pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
+        // With each of them begins a stretch of calls that it is the innermost module of.
+        let begins = self.modules().begins();
+        begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }
 
     fn modules(&self) -> &Stretches<Option<CallId>> {

@@ -31,9 +31,9 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
-    /// The value of each stretch, in order.
-    pub(crate) fn values(&self) -> &[T] {
-        &self.values
+    /// Where each stretch begins, with its value.
+    pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
+        self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
     }
 
     /// The value at a position; `None` behind the end.

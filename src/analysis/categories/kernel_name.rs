@@ -18,10 +18,8 @@ pub(in crate::analysis) fn stem(name: &str) -> String {
     if let Some(mangled) = name.strip_prefix("_Z") {
         return mangled_names(mangled).next().unwrap_or_default();
     }
-    let flat = without_arguments(name);
-    // The parameters end the name; a return type and qualifiers stand before it.
-    let name = flat.split('(').next().unwrap_or_default();
-    name.split_whitespace().last().unwrap_or_default().to_owned()
+    // A return type and qualifiers stand before the name.
+    without_arguments(name).split_whitespace().last().unwrap_or_default().to_owned()
 }
 
 /// The stems of what a launcher runs, outermost first; empty where `name` is no launcher.
@@ -45,17 +43,29 @@ pub(in crate::analysis) fn launched(name: &str, is_launcher: impl Fn(&str) -> bo
     found
 }
 
-/// `a<b<c>, d>::e(f)` → `a::e(f)`; `(anonymous namespace)` goes too.
+/// `a<b<c>, d>::e(f)` → `a::e`; `(anonymous namespace)` goes too.
 fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    for (at, character) in name.char_indices() {
+    // Where what is outside of all brackets begins.
+    let mut from = 0;
+    for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
-        depth.pass(&name, at, character);
-        if before == 0 && depth.angles == 0 {
-            kept.push(character);
+        depth.pass(&name, at, byte);
+        match (before, depth.angles) {
+            // The parameters end the name.
+            (0, 0) if byte == b'(' => {
+                kept.push_str(&name[from..at]);
+                return kept;
+            }
+            (0, 1) => kept.push_str(&name[from..at]),
+            (1, 0) => from = at + 1,
+            _ => {}
         }
+    }
+    if depth.angles == 0 {
+        kept.push_str(&name[from..]);
     }
     kept
 }
@@ -65,16 +75,17 @@ fn template_arguments(name: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let mut depth = Brackets::default();
     let mut from = None;
-    for (at, character) in name.char_indices() {
+    let counts = |byte: u8| Brackets::count(byte) || byte == b',';
+    for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| counts(byte)) {
         let before = (depth.angles, depth.others);
-        depth.pass(name, at, character);
+        depth.pass(name, at, byte);
         match (before, (depth.angles, depth.others)) {
             ((0, _), (1, _)) => from = Some(at + 1),
             ((1, _), (0, _)) => {
                 arguments.extend(from.map(|from| name[from..at].trim()));
                 return arguments;
             }
-            ((1, 0), (1, 0)) if character == ',' => {
+            ((1, 0), (1, 0)) if byte == b',' => {
                 arguments.extend(from.map(|from| name[from..at].trim()));
                 from = Some(at + 1);
             }
@@ -96,19 +107,24 @@ struct Brackets {
 }
 
 impl Brackets {
-    fn pass(&mut self, name: &str, at: usize, character: char) {
+    /// Whether a byte may be a bracket.
+    fn count(byte: u8) -> bool {
+        matches!(byte, b'<' | b'>' | b'(' | b')' | b'{' | b'}')
+    }
+
+    fn pass(&mut self, name: &str, at: usize, byte: u8) {
         let follows = |text: &str| name[..at].ends_with(text);
-        match character {
-            '<' if !follows("operator") && !follows("<") => {
+        match byte {
+            b'<' if !follows("operator") && !follows("<") => {
                 self.angles += 1;
                 self.saved.push(std::mem::take(&mut self.others));
             }
-            '>' if self.angles > 0 && self.others == 0 && !follows("-") => {
+            b'>' if self.angles > 0 && self.others == 0 && !follows("-") => {
                 self.angles -= 1;
                 self.others = self.saved.pop().unwrap_or_default();
             }
-            '(' | '{' if self.angles > 0 => self.others += 1,
-            ')' | '}' if self.angles > 0 => self.others = self.others.saturating_sub(1),
+            b'(' | b'{' if self.angles > 0 => self.others += 1,
+            b')' | b'}' if self.angles > 0 => self.others = self.others.saturating_sub(1),
             _ => {}
         }
     }

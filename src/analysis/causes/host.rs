@@ -9,8 +9,9 @@
 //! else: the call does it itself, or many calls below it do             the cause stands here
 //! ```
 
-use super::places::{PlaceId, Places};
+use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
+use crate::analysis::grouped::Grouped;
 use crate::analysis::{Analysis, IdleKind, IdleRow, Part};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -203,7 +204,7 @@ fn name_owners(
             part_of[at] = places.all()[at].above.and_then(|above| part_of[above.index()]);
         }
     }
-    let mut sums: BTreeMap<(usize, String), i128> = BTreeMap::new();
+    let mut sums: Grouped<(usize, OwnerIds), (usize, String), i128> = Grouped::new();
     let mut alone: BTreeMap<(usize, Side, &str), Nanos> = BTreeMap::new();
     for (place, row) in owned {
         if let (Some(part), Some(owner)) = (part_of[place.index()], row.owner) {
@@ -216,11 +217,13 @@ fn name_owners(
                     *alone.entry((part, side, name)).or_default() += row.time[side];
                 }
             }
-            let name = places.owner_name(owner);
-            *sums.entry((part, name)).or_default() += scale.difference(row.time);
+            let name = || (part, places.owner_name(owner));
+            let sum = sums.entry((part, places.owner_ids(owner)), name, |_| 0);
+            *sum += scale.difference(row.time);
         }
     }
-    for ((part, name), difference) in sums.into_iter().filter(|(_, difference)| *difference != 0) {
+    let differing = sums.into_sorted().filter(|(_, difference)| *difference != 0);
+    for ((part, name), difference) in differing {
         parts[part].owners.push((name, difference));
     }
     let mut most: BTreeMap<(usize, Side), Nanos> = BTreeMap::new();

@@ -15,6 +15,7 @@
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
+use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
@@ -26,6 +27,17 @@ impl PlaceId {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// What tells the plain name of a call of a node, on the sides that have one.
+type NameIds = PerSide<Option<(CallKind, TextId)>>;
+
+/// What tells the name of who has idle time: owners of equal ids have one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct OwnerIds {
+    own: NameIds,
+    /// Of the call that makes a runtime call.
+    above: NameIds,
 }
 
 /// What makes two nodes below one place the same place.
@@ -56,7 +68,9 @@ pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
-    of_nodes: FxHashMap<MergedId, PlaceId>,
+    /// Places of calls that both traces have, by what tells their key: names are many times fewer than nodes.
+    known: FxHashMap<(Option<PlaceId>, NameIds), PlaceId>,
+    of_nodes: Vec<Option<PlaceId>>,
 }
 
 impl<'a> Places<'a> {
@@ -65,7 +79,8 @@ impl<'a> Places<'a> {
             analysis,
             places: Vec::new(),
             ids: FxHashMap::default(),
-            of_nodes: FxHashMap::default(),
+            known: FxHashMap::default(),
+            of_nodes: vec![None; analysis.diff().merged().len()],
         }
     }
 
@@ -77,8 +92,8 @@ impl<'a> Places<'a> {
     /// The nodes of each place so far, in the order of the merged tree.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
-        for node in self.analysis.diff().merged().ids() {
-            if let Some(place) = self.of_nodes.get(&node) {
+        for (node, place) in self.analysis.diff().merged().ids().zip(&self.of_nodes) {
+            if let Some(place) = place {
                 nodes[place.index()].push(node);
             }
         }
@@ -98,6 +113,11 @@ impl<'a> Places<'a> {
         self.analysis.plain_owner_name(node)
     }
 
+    /// What tells that name.
+    pub(super) fn owner_ids(&self, node: MergedId) -> OwnerIds {
+        self.analysis.owner_ids(node)
+    }
+
     /// Name of the outermost call at or above a node that is not common, on each side that has one. What
     /// a compiled region replaced is many calls, of which the first one says nothing.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
@@ -113,22 +133,52 @@ impl<'a> Places<'a> {
 
     /// The place of a node.
     pub(super) fn of(&mut self, node: MergedId) -> PlaceId {
-        let mut path = vec![];
-        let mut next = Some(node);
-        while let Some(at) = next.filter(|at| !self.of_nodes.contains_key(at)) {
+        if let Some(place) = self.of_nodes[node.index()] {
+            return place;
+        }
+        // What is new above it: mostly nothing.
+        let mut path = Vec::new();
+        let mut next = self.analysis.common_above(node);
+        while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
             path.push(at);
             next = self.analysis.common_above(at);
         }
-        let mut above = next.map(|at| self.of_nodes[&at]);
+        let mut above = next.and_then(|at| self.of_nodes[at.index()]);
         for &at in path.iter().rev() {
-            let place = self.enter(at, above);
-            self.of_nodes.insert(at, place);
-            above = Some(place);
+            above = Some(self.enter(at, above));
         }
-        self.of_nodes[&node]
+        self.enter(node, above)
     }
 
     fn enter(&mut self, node: MergedId, above: Option<PlaceId>) -> PlaceId {
+        let place = match self.common_names(node) {
+            Some(names) => match self.known.get(&(above, names)) {
+                Some(&place) => place,
+                None => {
+                    let place = self.find_or_add(node, above);
+                    self.known.insert((above, names), place);
+                    place
+                }
+            },
+            None => self.find_or_add(node, above),
+        };
+        self.of_nodes[node.index()] = Some(place);
+        place
+    }
+
+    /// What tells the key of a call that both traces have; `None` where names alone do not.
+    fn common_names(&self, node: MergedId) -> Option<NameIds> {
+        let diff = self.analysis.diff();
+        let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
+        let is_call = match diff.tree(Side::Baseline).kind(a) {
+            CallKind::Thread | CallKind::Unlinked => false,
+            CallKind::Frame | CallKind::Op | CallKind::Runtime | CallKind::Gpu => true,
+        };
+        let is_common = is_call && diff.relation(Side::Baseline, a).is_common();
+        is_common.then(|| self.analysis.name_ids(node))
+    }
+
+    fn find_or_add(&mut self, node: MergedId, above: Option<PlaceId>) -> PlaceId {
         let key = self.key(node);
         let kind = match key {
             Key::Call(kind, ..) => Some(kind),
@@ -233,6 +283,31 @@ impl Analysis {
             (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(name).to_owned(),
             (None, None) => String::new(),
         }
+    }
+
+    fn name_ids(&self, id: MergedId) -> NameIds {
+        let node = self.diff().merged().node(id);
+        PerSide::from_fn(|side| {
+            let (tree, call) = (self.tree(side), node.call(side)?);
+            let name = match (tree.event(call), tree.thread(call)) {
+                (Some(event), _) => tree.trace().name_id(event),
+                (None, Some(thread)) => tree.trace().thread(thread).name,
+                (None, None) => TextId::EMPTY,
+            };
+            Some((tree.kind(call), name))
+        })
+    }
+
+    /// What [`Analysis::plain_owner_name`] is made from.
+    pub(super) fn owner_ids(&self, id: MergedId) -> OwnerIds {
+        let own = self.name_ids(id);
+        let is_runtime = matches!(
+            own,
+            PerSide { baseline: Some((CallKind::Runtime, _)), .. }
+                | PerSide { candidate: Some((CallKind::Runtime, _)), .. }
+        );
+        let above = self.diff().merged().parent(id).filter(|_| is_runtime);
+        OwnerIds { own, above: above.map_or_else(NameIds::default, |above| self.name_ids(above)) }
     }
 
     /// Like [`Analysis::plain_node_name`]; of a runtime call with the call that makes it, and for a

@@ -22,7 +22,7 @@ use super::dtype::{Dtype, Precision};
 use super::formulas::Weight;
 use super::rules::Models;
 use crate::program::{LengthsOf, Measure};
-use crate::trace::{ArgumentsId, Category, Nanos, TextId};
+use crate::trace::{ArgumentsId, ByName, Category, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -129,6 +129,8 @@ struct Finder<'a> {
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
     /// Whether any model knows a name.
     names: FxHashMap<TextId, bool>,
+    /// What the names of kernels tell of the elements.
+    of_kernels: ByName<Option<Dtype>>,
     /// Ops whose work is done by an op below them.
     done_below: FxHashSet<CallId>,
 }
@@ -143,6 +145,7 @@ impl<'a> Finder<'a> {
             known: FxHashMap::default(),
             known_calls: FxHashMap::default(),
             names: FxHashMap::default(),
+            of_kernels: ByName::new(tree.trace()),
             done_below: FxHashSet::default(),
         }
     }
@@ -225,9 +228,12 @@ impl<'a> Finder<'a> {
             Some((demand, formula.weight()))
         };
         if formula.takes_lists() || formula.takes_lengths() {
-            let dtype = Dtype::of_kernel(self.tree.name(event));
-            let lengths = self.lengths.at(trace, op);
-            return *self.known_calls.entry(call).or_insert_with(|| find(dtype, lengths));
+            let (of_kernels, lengths) = (&mut self.of_kernels, &self.lengths);
+            return *self.known_calls.entry(call).or_insert_with(|| {
+                let kernel = self.tree.event(event).map(|event| trace.name_id(event));
+                let of_kernel = |name| of_kernels.get(name, || Dtype::of_kernel(trace.text(name)));
+                find(kernel.and_then(of_kernel), lengths.at(trace, op))
+            });
         }
         *self.known.entry((name, arguments)).or_insert_with(|| find(None, None))
     }

@@ -126,7 +126,7 @@ fn by_shapes(
 ) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let [own] = &here[..] else { return None };
-    let is_like = |leaf: &&Leaf<'_>| leaf.op == own.op;
+    let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
     // Splits with most of the calls before the pair come first: those behind it may belong to the

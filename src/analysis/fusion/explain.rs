@@ -67,6 +67,8 @@ pub(super) struct Leaf<'a> {
 pub(super) struct Traits<'a> {
     /// Words of the op without its namespace; of the kernel where there is no op.
     pub(super) op: Words,
+    /// Number of these words: leaves are held against each other many times.
+    pub(super) op_number: u32,
     /// Words of the op and of its kernels.
     pub(super) all: Words,
     /// The names under which a compiler may know it: its own and those of the ops around it, without
@@ -74,6 +76,8 @@ pub(super) struct Traits<'a> {
     pub(super) known_as: Vec<Words>,
     /// Number of elements of each input; `None` where not recorded.
     inputs: Option<Vec<i64>>,
+    /// Those of the first three that are tensors.
+    tensors: Option<Vec<i64>>,
     /// The shape of each input.
     shapes: Option<Vec<Vec<i64>>>,
     /// Whether it takes tensors, and all of them are single numbers, as counters are.
@@ -95,13 +99,17 @@ impl<'a> Deref for Leaf<'a> {
 }
 
 impl Leaf<'_> {
+    /// Whether both are one op, by its words.
+    pub(super) fn is_same_op(&self, other: &Leaf<'_>) -> bool {
+        self.op_number == other.op_number
+    }
+
     /// Whether both take inputs of the same sizes; where one side did not record them, that is open.
     pub(super) fn shapes_agree(&self, other: &Leaf<'_>) -> bool {
-        match (&self.inputs, &other.inputs) {
+        match (&self.tensors, &other.tensors) {
             // An output that is given to a product is an input more.
             (Some(mine), Some(theirs)) => {
-                let mut pairs = tensors(mine).zip(tensors(theirs));
-                pairs.all(|(mine, theirs)| mine == theirs)
+                mine.iter().zip(theirs).all(|(mine, their)| mine == their)
             }
             (None, _) | (_, None) => true,
         }
@@ -163,7 +171,42 @@ pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> Ker
 /// The leaves of both sides, with what was found out about those that are alike.
 pub(super) struct Leaves<'a> {
     analysis: &'a Analysis,
-    known: RefCell<FxHashMap<Likeness, Rc<Traits<'a>>>>,
+    known: RefCell<Known<'a>>,
+}
+
+/// What was found out so far.
+#[derive(Default)]
+struct Known<'a> {
+    traits: FxHashMap<Likeness, Rc<Traits<'a>>>,
+    numbers: Numbers,
+}
+
+/// Kernels and ops have few names.
+#[derive(Default)]
+struct Numbers {
+    stems: PerSide<FxHashMap<TextId, Rc<str>>>,
+    ops: FxHashMap<Words, u32>,
+}
+
+impl Numbers {
+    fn stem(&mut self, tree: &CallTree, side: Side, kernel: CallId) -> Rc<str> {
+        let stem = || kernel_name::stem(tree.name(kernel)).into();
+        match tree.event(kernel) {
+            Some(event) => {
+                self.stems[side].entry(tree.trace().name_id(event)).or_insert_with(stem).clone()
+            }
+            None => stem(),
+        }
+    }
+
+    fn op(&mut self, words: &Words) -> u32 {
+        if let Some(&number) = self.ops.get(words) {
+            return number;
+        }
+        let number = self.ops.len() as u32;
+        self.ops.insert(words.clone(), number);
+        number
+    }
 }
 
 /// What makes two leaves alike.
@@ -206,9 +249,9 @@ impl<'a> Leaves<'a> {
             ops: [call].into_iter().chain(ops_around(tree, call)).map(name).collect(),
             kernels: kernels.iter().map(|&kernel| name(kernel)).collect(),
         };
-        let mut known = self.known.borrow_mut();
-        let traits = known.entry(likeness);
-        traits.or_insert_with(|| Rc::new(traits_of(self.analysis, side, call, kernels))).clone()
+        let Known { traits, numbers } = &mut *self.known.borrow_mut();
+        let find = || Rc::new(traits_of(self.analysis, side, call, kernels, numbers));
+        traits.entry(likeness).or_insert_with(find).clone()
     }
 }
 
@@ -222,27 +265,38 @@ fn traits_of<'a>(
     side: Side,
     call: CallId,
     kernels: &[CallId],
+    numbers: &mut Numbers,
 ) -> Traits<'a> {
     let tree = analysis.tree(side);
-    let stems: Vec<String> =
-        kernels.iter().map(|&kernel| kernel_name::stem(tree.name(kernel))).collect();
+    let first = numbers.stem(tree, side, kernels[0]);
+    // An op over lists launches many kernels of one name.
+    let name = |kernel: &CallId| tree.event(*kernel).map(|event| tree.trace().name_id(event));
+    let mut distinct = kernels.to_vec();
+    distinct.sort_unstable_by_key(|kernel| (name(kernel), *kernel));
+    distinct.dedup_by_key(|kernel| name(kernel));
+    let stems: Vec<Rc<str>> =
+        distinct.iter().map(|&kernel| numbers.stem(tree, side, kernel)).collect();
     let op = match tree.kind(call) {
         CallKind::Op => tree.name(call).rsplit("::").next().unwrap_or_default(),
         CallKind::Gpu
         | CallKind::Thread
         | CallKind::Unlinked
         | CallKind::Frame
-        | CallKind::Runtime => &stems[0],
+        | CallKind::Runtime => &first,
     };
     let category = analysis.category(side, kernels[0]).id;
     let shapes = shapes(analysis, side, call);
     let names = ops_around(tree, call)
         .map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
-        is_fused(tree.name(call)) || kernels.iter().any(|&kernel| is_fused(tree.name(kernel)));
+        is_fused(tree.name(call)) || distinct.iter().any(|&kernel| is_fused(tree.name(kernel)));
+    let words = Words::of(op);
+    let inputs: Option<Vec<i64>> =
+        shapes.as_ref().map(|shapes| shapes.iter().map(|dims| elements(dims)).collect());
     Traits {
         is_generated,
-        op: Words::of(op),
+        op_number: numbers.op(&words),
+        op: words,
         all: Words::of(&format!("{op} {}", stems.join(" "))),
         known_as: [op]
             .into_iter()
@@ -251,7 +305,8 @@ fn traits_of<'a>(
             .collect(),
         takes_numbers: shapes.as_ref().is_some_and(|shapes| shapes.iter().all(Vec::is_empty))
             && takes_tensors(analysis, side, call),
-        inputs: shapes.as_ref().map(|shapes| shapes.iter().map(|dims| elements(dims)).collect()),
+        tensors: inputs.as_ref().map(|inputs| tensors(inputs)),
+        inputs,
         shapes,
         kind: analysis.options().categories.name(category),
         is_specific: analysis.options().categories.is_specific(category),
@@ -286,8 +341,8 @@ fn takes_tensors(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 /// The inputs that are tensors, the first three of them.
-fn tensors(inputs: &[i64]) -> impl Iterator<Item = i64> {
-    inputs.iter().copied().filter(|&size| size > 0).take(3)
+fn tensors(inputs: &[i64]) -> Vec<i64> {
+    inputs.iter().copied().filter(|&size| size > 0).take(3).collect()
 }
 
 /// Number of elements of an input; 0 where it is no tensor.
@@ -338,14 +393,14 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && !tensors.is_empty()
         && tensors.iter().all(is_taken)
         && begins.is_some_and(|begins| tensors.contains(&begins))
-        && long.iter().all(|leaf| leaf.op != short.op)
+        && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
 /// Whether the long side has no more calls of an op than the short one, where that has it too: an op
 /// that keeps its name explains one call, not three.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
-    let of_short = short.iter().filter(|other| other.op == leaf.op).count();
-    let of_long = long.iter().filter(|other| other.op == leaf.op).count();
+    let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
+    let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
@@ -357,7 +412,7 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let parts: Option<Vec<&Vec<i64>>> = long
         .iter()
         .map(|leaf| {
-            leaf.inputs.as_ref().filter(|part| leaf.op == short.op && part.len() == whole.len())
+            leaf.inputs.as_ref().filter(|part| leaf.is_same_op(short) && part.len() == whole.len())
         })
         .collect();
     let Some(parts) = parts else { return false };

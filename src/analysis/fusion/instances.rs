@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 /// A common node with kernels on both sides, or one stretch of what differs below it.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
     /// Names of the ops that launch on each side, in order.
-    pub(super) ops: PerSide<Vec<String>>,
+    pub(super) ops: PerSide<Vec<&'a str>>,
     /// In the order of their launches.
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
@@ -24,7 +24,7 @@ pub(super) struct Instance {
     pub(super) enough: usize,
     /// Of work directly below a thread, where it stands beside unrelated work that is called alike: the kernels of
     /// the side that has fewer, each name without what may differ between two runs.
-    pub(super) told_apart_by: Vec<String>,
+    pub(super) told_apart_by: Vec<&'a str>,
 }
 
 /// A run of kernels that only one side has below a node.
@@ -35,14 +35,14 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-impl Instance {
+impl Instance<'_> {
     pub(super) fn counts(&self) -> PerSide<usize> {
         self.kernels.as_ref().map(Vec::len)
     }
 }
 
 /// All instances, in the order of the merged tree.
-pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
+pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let analysis = pieces.analysis;
     let mut paths = Paths { analysis, known: FxHashMap::default() };
     let (mut instances, mut one_sided) = (Vec::new(), Vec::new());
@@ -83,17 +83,17 @@ pub(super) fn find(pieces: &Pieces<'_>) -> Vec<Instance> {
 }
 
 /// Plain names of the kernels of the short side, in the order of their launches.
-fn short_names(analysis: &Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<String> {
+fn short_names<'a>(analysis: &'a Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
-    let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel).to_owned();
+    let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
     kernels[short].iter().map(name).collect()
 }
 
-fn op_names(analysis: &Analysis, side: Side, kernels: &[CallId]) -> Vec<String> {
+fn op_names<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<&'a str> {
     let mut calls: Vec<CallId> =
         kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
     calls.dedup();
-    calls.into_iter().map(|call| analysis.diff().plain_name(side, call).to_owned()).collect()
+    calls.into_iter().map(|call| analysis.diff().plain_name(side, call)).collect()
 }
 
 fn is_thread(analysis: &Analysis, node: MergedId) -> bool {
@@ -159,10 +159,15 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
         // Launches below an op are what it does; only ops part what stands between them.
-        let parts = tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
-        let is_pair = diff.relation(side, call).is_common()
-            && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner));
-        pairs_below[parent.index()] += u32::from(parts && is_pair && runs(side, call));
+        let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
+        let is_pair = || {
+            diff.relation(side, call).is_common()
+                && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
+        };
+        // Most calls launch nothing: that is asked first.
+        if runs(side, call) && is_pair() && parts() {
+            pairs_below[parent.index()] += 1;
+        }
         before
     });
     before.collect()

@@ -73,13 +73,13 @@ impl FusionRow {
 }
 
 /// Where instances are: path and the ops that launch on each side.
-type Place<'a> = (&'a str, &'a [String], &'a [String]);
+type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// What makes instances agree: the place, the kernel counts and the change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 /// What makes instances one row: they agree, and directly below a thread they run the same kernels.
-type Group<'a> = (Agreement<'a>, &'a [String]);
+type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {
     /// Where the number of kernels differs: largest difference of time first, then by path.
@@ -90,9 +90,9 @@ impl Analysis {
     fn find_fusions(&self) -> Vec<FusionRow> {
         let pieces = Pieces::of(self);
         let instances = instances::find(&pieces);
-        let mut of_place: BTreeMap<(Place<'_>, &[String]), usize> = BTreeMap::new();
+        let mut of_place: BTreeMap<(Place<'_>, &[&str]), usize> = BTreeMap::new();
         let mut agreeing: BTreeMap<Agreement<'_>, usize> = BTreeMap::new();
-        let mut groups: BTreeMap<Group<'_>, Vec<&Instance>> = BTreeMap::new();
+        let mut groups: BTreeMap<Group<'_>, Vec<&Instance<'_>>> = BTreeMap::new();
         for instance in &instances {
             let place = place(instance);
             *of_place.entry((place, &instance.told_apart_by)).or_default() += 1;
@@ -118,7 +118,7 @@ impl Analysis {
     }
 }
 
-fn place(instance: &Instance) -> Place<'_> {
+fn place<'a>(instance: &'a Instance<'_>) -> Place<'a> {
     (&instance.path, &instance.ops.baseline, &instance.ops.candidate)
 }
 
@@ -130,7 +130,7 @@ fn order(row: &FusionRow) -> impl Ord + '_ {
 fn row(
     pieces: &Pieces<'_>,
     change: KernelChange,
-    group: &[&Instance],
+    group: &[&Instance<'_>],
     instances: usize,
 ) -> FusionRow {
     let first = group[0];
@@ -142,7 +142,7 @@ fn row(
         path: first.path.clone(),
         change,
         kernel_count: first.counts(),
-        ops: first.ops.clone(),
+        ops: first.ops.as_ref().map(|ops| ops.iter().map(|&op| op.to_owned()).collect()),
         kernels: PerSide::from_fn(|side| names(pieces.analysis, first, side)),
         time: PerSide::from_fn(time),
         instances,
@@ -151,7 +151,7 @@ fn row(
     }
 }
 
-fn names(analysis: &Analysis, instance: &Instance, side: Side) -> BTreeMap<String, u64> {
+fn names(analysis: &Analysis, instance: &Instance<'_>, side: Side) -> BTreeMap<String, u64> {
     let mut names = BTreeMap::new();
     for &event in &instance.kernels[side] {
         *names.entry(analysis.tree(side).name(event).to_owned()).or_default() += 1;

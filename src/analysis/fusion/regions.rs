@@ -16,6 +16,7 @@ use super::pieces::Pieces;
 use crate::diff::{MergedId, Region};
 use crate::side::PerSide;
 use crate::tree::CallId;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Longer products of two lists are not aligned, but gone through in order.
@@ -158,7 +159,7 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
-    let is_like = |leaf: &Leaf<'_>| leaf.op == fused[first].op;
+    let is_like = |leaf: &Leaf<'_>| leaf.is_same_op(&fused[first]);
     let ops: Vec<usize> = gap.replaced.clone().filter(|&op| is_like(&replaced[op])).collect();
     match kept.iter().all(|&at| is_like(&fused[at])) && kept.len() == ops.len() {
         true => kept.into_iter().zip(ops).collect(),
@@ -179,20 +180,24 @@ fn one_each(
         .flat_map(|gap| gap.replaced.clone().map(|op| (op, gap.fused.start)))
         .filter(|&(op, _)| stands_for[op].is_none())
         .collect();
+    let mut starts: Vec<Option<usize>> = vec![None; replaced.len()];
+    left_over.iter().for_each(|&(op, start)| starts[op] = Some(start));
+    let mut of_name: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    for (op, leaf) in replaced.iter().enumerate() {
+        of_name.entry(leaf.op_number).or_default().push(op);
+    }
     let mut done = vec![false; replaced.len()];
     for &(first, _) in &left_over {
         if done[first] {
             continue;
         }
-        let is_like = |op: usize| {
-            let (one, other) = (&replaced[op], &replaced[first]);
-            one.op == other.op && one.shapes_agree(other)
-        };
+        let is_like = |op: &usize| replaced[*op].shapes_agree(&replaced[first]);
+        let of_name = of_name[&replaced[first].op_number].iter().copied();
+        let like: Vec<usize> = of_name.filter(is_like).collect();
         let ops: Vec<(usize, usize)> =
-            left_over.iter().copied().filter(|&(op, _)| is_like(op)).collect();
+            like.iter().filter_map(|&op| Some((op, starts[op]?))).collect();
         ops.iter().for_each(|&(op, _)| done[op] = true);
-        let has_one: Vec<usize> =
-            (0..replaced.len()).filter(|&op| is_like(op)).filter_map(|op| stands_for[op]).collect();
+        let has_one: Vec<usize> = like.iter().filter_map(|&op| stands_for[op]).collect();
         let kernels: Vec<usize> = (0..fused.len())
             .filter(|at| fused[*at].is_made_of(&replaced[first]) && !has_one.contains(at))
             .collect();
@@ -241,7 +246,7 @@ fn joined(
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);
-        !one.is_generated && one.op == other.op && one.shapes_agree(other)
+        !one.is_generated && one.is_same_op(other) && one.shapes_agree(other)
     };
     if fused.len() * replaced.len() > LONGEST {
         let mut next = 0;

@@ -208,7 +208,11 @@ pub(crate) fn group_figures(
         let at = group(call);
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
-        launches.extend(launch_of(tree, measure, call).map(|launch| (at, launch)));
+        let launch = launch_of(tree, measure, call).map(|launch| (at, launch));
+        // A graph launch has many events, one behind the other.
+        if launch != launches.last().copied() {
+            launches.extend(launch);
+        }
         let (start, end) = (tree.trace().start(event), tree.trace().end(event));
         occupied.push(Occupied { start, end, group: at, activity });
     }

@@ -17,8 +17,10 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next call in preorder that has not begun.
+    /// The next host call in preorder that has not begun, and when it will; GPU events stand among the calls but
+    /// take no host time.
     next: CallId,
+    begins: Nanos,
     end: CallId,
     /// The open calls and when they end; the thread's root is the first and never ends.
     open: Vec<(CallId, Nanos)>,
@@ -27,13 +29,16 @@ pub(super) struct StackCursor<'t> {
 impl<'t> StackCursor<'t> {
     /// Before the first call of the thread whose root this is.
     pub(super) fn new(tree: &'t CallTree, root: CallId) -> Self {
-        StackCursor {
+        let mut cursor = StackCursor {
             tree,
             now: Nanos(i64::MIN),
             next: CallId(root.0 + 1),
+            begins: Nanos(i64::MAX),
             end: tree.end(root),
             open: vec![(root, Nanos(i64::MAX))],
-        }
+        };
+        cursor.look_for_next();
+        cursor
     }
 
     /// Tells the innermost call at each moment of `from..until`, in order; the root stands for the
@@ -51,28 +56,26 @@ impl<'t> StackCursor<'t> {
     fn go(&mut self, until: Nanos, spent: &mut impl FnMut(CallId, Nanos)) {
         while self.now < until {
             let Some(&(call, end)) = self.open.last() else { return };
-            let next = self.next_call();
-            let begins = next.map_or(Nanos(i64::MAX), |(_, start)| start);
-            let stop = end.min(begins).min(until);
+            let stop = end.min(self.begins).min(until);
             if stop > self.now {
                 spent(call, stop - self.now);
                 self.now = stop;
             }
-            match next.filter(|&(_, start)| start <= self.now) {
-                Some((next, _)) => self.enter(next),
-                None if end <= self.now && self.open.len() > 1 => drop(self.open.pop()),
-                None => {}
+            if self.begins <= self.now && self.next < self.end {
+                self.enter(self.next);
+            } else if end <= self.now && self.open.len() > 1 {
+                self.open.pop();
             }
         }
     }
 
-    /// The next host call and its start; GPU events stand among the calls but take no host time.
-    fn next_call(&mut self) -> Option<(CallId, Nanos)> {
+    /// Goes on to the next host call.
+    fn look_for_next(&mut self) {
         while self.next < self.end && self.tree.kind(self.next) == CallKind::Gpu {
             self.next.0 += 1;
         }
-        let event = (self.next < self.end).then(|| self.tree.event(self.next)).flatten()?;
-        Some((self.next, self.tree.trace().start(event)))
+        let event = (self.next < self.end).then(|| self.tree.event(self.next)).flatten();
+        self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
     /// Opens a call; what it does not stand below is over, whatever its recorded end.
@@ -85,5 +88,6 @@ impl<'t> StackCursor<'t> {
         let end = self.tree.event(call).map_or(cut, |event| self.tree.trace().end(event));
         self.open.push((call, end.min(cut)));
         self.next.0 += 1;
+        self.look_for_next();
     }
 }

@@ -239,20 +239,22 @@ fn occupied(
     basis: WallBasis,
     within: impl Fn(CallId) -> Part,
 ) -> Vec<Occupied> {
-    let (tree, mut calls) = (analysis.tree(side), analysis.accounted_calls(side).to_vec());
-    let trace = tree.trace();
-    let span = |call| {
+    let tree = analysis.tree(side);
+    let span = |&call: &CallId| {
         let event = tree.event(call).expect("accounted calls are events");
-        (trace.start(event), trace.end(event))
+        (tree.trace().start(event), tree.trace().end(event), call)
     };
-    calls.sort_by_key(|&call| (span(call), call));
+    let mut spans: Vec<(Nanos, Nanos, CallId)> =
+        analysis.accounted_calls(side).iter().map(span).collect();
+    spans.sort_unstable();
+    let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
     let before = window::launched_before(analysis, side, window, basis, &calls);
-    calls
+    spans
         .into_iter()
         .zip(before)
-        .map(|(call, before)| {
-            let (start, end) = span(call);
-            Occupied { call, start, end, part: if before { Part::Before } else { within(call) } }
+        .map(|((start, end, call), before)| {
+            let part = if before { Part::Before } else { within(call) };
+            Occupied { call, start, end, part }
         })
         .collect()
 }

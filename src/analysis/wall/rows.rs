@@ -7,7 +7,10 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
-use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// No row.
+const NONE: u32 = u32::MAX;
 
 /// Time in which the device was idle, of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +41,6 @@ impl IdleRow {
     }
 }
 
-/// What pieces of one row share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    kind: IdleKind,
-    part: Part,
-    owner: Option<MergedId>,
-}
-
 /// Collects what the sweeps of both sides tell.
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
@@ -53,7 +48,10 @@ pub(super) struct Collector<'a> {
     /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
     pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     rows: Vec<IdleRow>,
-    ids: FxHashMap<Key, usize>,
+    /// For each node the last row that it owns, `NONE` where it owns none; those of nobody stand behind all nodes.
+    last_of: Vec<u32>,
+    /// For each row the one before it that has the same owner.
+    before: Vec<u32>,
     /// For each row the last gap that was counted, and the longest piece.
     last_gap: Vec<u32>,
     longest: Vec<PerSide<Nanos>>,
@@ -67,7 +65,8 @@ impl<'a> Collector<'a> {
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
             rows: Vec::new(),
-            ids: FxHashMap::default(),
+            last_of: vec![NONE; analysis.diff().merged().len() + 1],
+            before: Vec::new(),
             last_gap: Vec::new(),
             longest: Vec::new(),
         }
@@ -80,18 +79,31 @@ impl<'a> Collector<'a> {
     }
 
     /// The rows in the order of the merged tree, then by kind and part; those without owner last.
-    pub(super) fn rows(&mut self) -> Vec<IdleRow> {
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.sort_by_key(|row| (row.owner.is_none(), row.owner, row.kind, row.part));
+    pub(super) fn rows(&self) -> Vec<IdleRow> {
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for &last in &self.last_of {
+            let first = rows.len();
+            let mut at = last;
+            while let Some(row) = self.rows.get(at as usize) {
+                rows.push(row.clone());
+                at = self.before[at as usize];
+            }
+            rows[first..].sort_unstable_by_key(|row: &IdleRow| (row.kind, row.part));
+        }
         rows
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
         let merged = self.analysis.diff().merged();
         let owner = piece.owner.map(|call| merged.of(self.side, call));
-        let key = Key { kind: piece.kind, part: piece.part, owner };
-        if let Some(&at) = self.ids.get(&key) {
-            return at;
+        let slot = owner.map_or(merged.len(), MergedId::index);
+        let last = self.last_of[slot];
+        let mut at = last;
+        while let Some(row) = self.rows.get(at as usize) {
+            if (row.kind, row.part) == (piece.kind, piece.part) {
+                return at as usize;
+            }
+            at = self.before[at as usize];
         }
         let common =
             piece.owner.and_then(|call| self.analysis.diff().lowest_common(self.side, call));
@@ -107,7 +119,8 @@ impl<'a> Collector<'a> {
         });
         self.last_gap.push(0);
         self.longest.push(PerSide::default());
-        self.ids.insert(key, self.rows.len() - 1);
+        self.before.push(last);
+        self.last_of[slot] = self.rows.len() as u32 - 1;
         self.rows.len() - 1
     }
 }
@@ -137,24 +150,34 @@ impl Analysis {
     /// Name of who has the time of an idle row: the call, `a | b` where it was renamed,
     /// `(between calls)`, or `(launch not in trace)`.
     pub fn idle_owner_name(&self, row: &IdleRow) -> String {
-        row.owner.map_or_else(|| crate::tree::UNLINKED.to_owned(), |owner| self.node_name(owner))
+        self.idle_owner_text(row).into_owned()
+    }
+
+    /// The same, borrowed where it stands in a trace: rows are many.
+    pub(crate) fn idle_owner_text(&self, row: &IdleRow) -> Cow<'_, str> {
+        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_text(owner))
     }
 
     /// Name of a node of both trees: the call, or `a | b` where it was renamed, and
     /// `(between calls)` for a thread.
     pub fn node_name(&self, id: MergedId) -> String {
+        self.node_text(id).into_owned()
+    }
+
+    /// The same, borrowed where it stands in a trace.
+    pub(crate) fn node_text(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         let is_thread =
             |(side, call): (Side, CallId)| self.tree(side).kind(call) == CallKind::Thread;
         let name = |(side, call): (Side, CallId)| self.tree(side).name(call);
         match (call(Side::Baseline), call(Side::Candidate)) {
-            (Some(one), _) | (None, Some(one)) if is_thread(one) => "(between calls)".to_owned(),
+            (Some(one), _) | (None, Some(one)) if is_thread(one) => "(between calls)".into(),
             (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
-                format!("{} | {}", name(a), name(b))
+                format!("{} | {}", name(a), name(b)).into()
             }
-            (Some(one), _) | (None, Some(one)) => name(one).to_owned(),
-            (None, None) => String::new(),
+            (Some(one), _) | (None, Some(one)) => name(one).into(),
+            (None, None) => "".into(),
         }
     }
 }

@@ -18,7 +18,6 @@ use super::steps::Steps;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use graphs::Reaches;
-use rustc_hash::FxHashMap;
 use stacks::Found;
 
 /// What the layers of a stack are.
@@ -153,8 +152,6 @@ const IN_NONE: u32 = u32::MAX;
 /// The position in `places`, to which the layers are added, of each call's layer.
 fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
     let mut layers = vec![IN_NONE; tree.len()];
-    let mut backward: FxHashMap<CallId, CallId> = FxHashMap::default();
-    backward.extend(tree.backward_links().iter().map(|&(forward, back)| (back, forward)));
     for (stack, found) in found.iter().enumerate() {
         let first = places.len() as u32;
         let ids = (0..found.stack.layers.len() as u32).map(|layer| (stack as u32, layer));
@@ -165,13 +162,13 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     }
     inherit(tree, &mut layers);
     // Forward ops may stand behind their backward ops in preorder: threads come in any order.
-    let linked: Vec<(CallId, u32)> = tree
-        .calls()
-        .filter(|call| layers[call.index()] == IN_NONE)
-        .filter_map(|call| Some((call, layers[backward.get(&call)?.index()])))
+    let links = tree.backward_links().iter();
+    let linked: Vec<(CallId, u32)> = links
+        .filter(|(_, back)| layers[back.index()] == IN_NONE)
+        .map(|&(forward, back)| (back, layers[forward.index()]))
         .collect();
-    for (call, layer) in linked {
-        layers[call.index()] = layer;
+    for (back, layer) in linked {
+        layers[back.index()] = layer;
     }
     inherit(tree, &mut layers);
     layers
@@ -190,8 +187,10 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
 
 /// The call itself, or the graph launch that a captured call stands below.
 fn ran(tree: &CallTree, call: CallId) -> CallId {
-    let mut above = std::iter::once(call).chain(tree.ancestors(call));
-    above.find(|&above| !tree.is_captured(above)).unwrap_or(call)
+    match tree.is_captured(call) {
+        true => tree.ancestors(call).find(|&above| !tree.is_captured(above)).unwrap_or(call),
+        false => call,
+    }
 }
 
 /// From where to where the layers of each step reach on the host, the steps last: those in none.

@@ -41,43 +41,40 @@ pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
     choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
-/// Accounted time and number of modules in any subtree.
+/// Accounted time and modules in any subtree.
 struct Sums {
+    accounted: Vec<CallId>,
+    /// The time of the accounted calls before each of them, and of all.
     time_before: Vec<Nanos>,
-    modules_before: Vec<u32>,
+    /// In preorder.
+    modules: Vec<CallId>,
 }
 
 impl Sums {
     fn new(tree: &CallTree, measure: Measure) -> Sums {
-        let mut sums = Sums {
-            time_before: Vec::with_capacity(tree.len() + 1),
-            modules_before: Vec::with_capacity(tree.len() + 1),
-        };
-        let (mut time, mut modules) = (Nanos::ZERO, 0);
-        for call in tree.calls() {
-            sums.time_before.push(time);
-            sums.modules_before.push(modules);
-            if measure.slot(tree, call).is_some() {
-                time += measure.time(tree, call);
-            }
-            modules += u32::from(tree.is_module(call));
-        }
-        sums.time_before.push(time);
-        sums.modules_before.push(modules);
-        sums
+        let accounted: Vec<CallId> = measure.calls(tree).collect();
+        let mut time_before = vec![Nanos::ZERO];
+        let mut time = Nanos::ZERO;
+        time_before.extend(accounted.iter().map(|&call| {
+            time += measure.time(tree, call);
+            time
+        }));
+        Sums { accounted, time_before, modules: tree.module_calls().collect() }
     }
 
     fn time(&self, tree: &CallTree, call: CallId) -> Nanos {
-        self.time_before[call.index() + tree.size(call)] - self.time_before[call.index()]
+        let before = |end: CallId| self.accounted.partition_point(|&accounted| accounted < end);
+        self.time_before[before(tree.end(call))] - self.time_before[before(call)]
     }
 
     fn total(&self) -> Nanos {
         self.time_before.last().copied().unwrap_or(Nanos::ZERO)
     }
 
+    /// Whether a module's call stands above others.
     fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
-        let end = call.index() + tree.size(call);
-        self.modules_before[end] - self.modules_before[call.index()] > 1
+        let next = self.modules.partition_point(|&module| module <= call);
+        self.modules.get(next).is_some_and(|&module| tree.is_below(module, call))
     }
 }
 
@@ -118,10 +115,8 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
 }
 
 fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
-    let mut modules: Vec<CallId> = tree
-        .calls()
-        .filter(|&call| tree.is_module(call) && sums.time(tree, call) > Nanos::ZERO)
-        .collect();
+    let mut modules = sums.modules.clone();
+    modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
     // The first call of an instance tells where it belongs: backward may call it again elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
@@ -130,7 +125,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     for call in modules {
         let name = tree.name(call);
         let (at, layer) = *of_instances.entry(name).or_insert_with(|| {
-            let above = tree.ancestors(call).find(|&above| tree.is_module(above));
+            let above = tree.parent(call).and_then(|parent| tree.module(parent));
             let key = (above.map_or("", |above| tree.name(above)), ModuleName::class_or_name(name));
             let at = *of_keys.entry(key).or_insert_with(|| {
                 groups.push(Group::empty(key.1));

@@ -4,7 +4,6 @@ use super::{Architecture, Found};
 use crate::program::Words;
 use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Fewer calls that show a sign are little evidence.
@@ -197,19 +196,12 @@ pub(super) struct Signs {
 
 impl Signs {
     pub(super) fn of(tree: &CallTree) -> Signs {
-        // Calls are many and names few: what a name tells is found once.
-        let mut calls: FxHashMap<(CallKind, TextId), usize> = FxHashMap::default();
-        for call in tree.calls() {
-            if let Some(event) = tree.event(call) {
-                let key = (tree.kind(call), tree.trace().name_id(event));
-                *calls.entry(key).or_default() += 1;
-            }
-        }
         let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
-        #[expect(clippy::iter_over_hash_type, reason = "counts are added up")]
-        for ((kind, name), count) in calls {
-            if let Some(told) = telling_name(kind, tree.trace().text(name)) {
-                *counts.entry(told).or_default() += count;
+        for (name, calls) in (0..).map(TextId).zip(calls_of_names(tree)) {
+            for (kind, count) in TELLING.into_iter().zip(calls).filter(|&(_, count)| count > 0) {
+                if let Some(told) = telling_name(kind, tree.trace().text(name)) {
+                    *counts.entry(told).or_default() += count as usize;
+                }
             }
         }
         let patterns: Vec<(Sign, [Vec<Words>; 2])> = SIGNS
@@ -305,6 +297,27 @@ fn shortened(name: &str) -> String {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
     }
+}
+
+/// The calls whose names may show a sign.
+const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
+
+/// For each text how many calls of these kinds have it as name. Calls are many and names few: what a name tells is
+/// found once.
+fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
+    let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
+    for call in tree.calls() {
+        let kind = match tree.kind(call) {
+            CallKind::Frame => 0,
+            CallKind::Op => 1,
+            CallKind::Gpu => 2,
+            CallKind::Thread | CallKind::Runtime | CallKind::Unlinked => continue,
+        };
+        if let Some(event) = tree.event(call) {
+            calls[tree.trace().name_id(event).index()][kind] += 1;
+        }
+    }
+    calls
 }
 
 /// The name of a call that may show a sign, and whether it is a kernel's; arguments left out.
