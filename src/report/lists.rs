@@ -9,6 +9,7 @@ use crate::analysis::{Analysis, KernelChange, StepPlace};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// Most lines of a table.
@@ -121,7 +122,7 @@ fn middle(times: &[Nanos]) -> Nanos {
 }
 
 /// Kind of idle time, and the name of who had it.
-type Owner<'k> = (&'k str, String);
+type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Idle time and number of gaps.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
@@ -146,7 +147,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name, note, cells, style }
+        ListLine { name: name.into_owned(), note, cells, style }
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let remark = format!(

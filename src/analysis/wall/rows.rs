@@ -8,6 +8,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 /// Time in which the device was idle, of one owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,25 +137,27 @@ impl Ledger for Collector<'_> {
 impl Analysis {
     /// Name of who has the time of an idle row: the call, `a | b` where it was renamed,
     /// `(between calls)`, or `(launch not in trace)`.
-    pub fn idle_owner_name(&self, row: &IdleRow) -> String {
-        row.owner.map_or_else(|| crate::tree::UNLINKED.to_owned(), |owner| self.node_name(owner))
+    pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
+        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
     }
 
     /// Name of a node of both trees: the call, or `a | b` where it was renamed, and
     /// `(between calls)` for a thread.
-    pub fn node_name(&self, id: MergedId) -> String {
+    pub fn node_name(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         let is_thread =
             |(side, call): (Side, CallId)| self.tree(side).kind(call) == CallKind::Thread;
         let name = |(side, call): (Side, CallId)| self.tree(side).name(call);
         match (call(Side::Baseline), call(Side::Candidate)) {
-            (Some(one), _) | (None, Some(one)) if is_thread(one) => "(between calls)".to_owned(),
-            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
-                format!("{} | {}", name(a), name(b))
+            (Some(one), _) | (None, Some(one)) if is_thread(one) => {
+                Cow::Borrowed("(between calls)")
             }
-            (Some(one), _) | (None, Some(one)) => name(one).to_owned(),
-            (None, None) => String::new(),
+            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
+                Cow::Owned(format!("{} | {}", name(a), name(b)))
+            }
+            (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),
+            (None, None) => Cow::Borrowed(""),
         }
     }
 }
