@@ -180,19 +180,20 @@ impl Value<'_> {
 
 /// The category of an event; of an op that of its row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
-    let of_row = row_categories(analysis);
+    let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
-        let text = match of_row[side].get(&call) {
-            Some(text) => *text,
+        let text = match of_ops[side].get(&call) {
+            Some(row) => analysis.row_category(row),
             None => analysis.category_name(side, call),
         };
         Value { rank: 0, text: Text::Known(text) }
     })
 }
 
-fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a str>> {
+/// The rows of the calls that are no accounted events themselves.
+fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
-        let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
+        let op = |row: &'a Row| Some((row.calls[side]?, row));
         let accounted = |call: CallId| analysis.row_of(side, call).is_some();
         analysis.rows().iter().filter_map(op).filter(|&(call, _)| !accounted(call)).collect()
     })
