@@ -2,7 +2,8 @@
 
 use super::{MergedId, Relation, TraceDiff};
 use crate::side::Side;
-use crate::trace::Uid;
+use crate::trace::{EventId, Uid};
+use crate::tree::CallId;
 
 /// One line of the uid map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,27 +22,35 @@ impl TraceDiff {
     /// Every event of both trees exactly once: by baseline uid, then those only in the candidate by
     /// theirs.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
-        let baseline = self.uid_pairs(Side::Baseline);
-        baseline.chain(self.uid_pairs(Side::Candidate).filter(|pair| pair.baseline.is_none()))
+        let pair = |side: Side| move |call| self.uid_pair(side, call);
+        let is_alone = |&call: &CallId| self.partner_event(Side::Candidate, call).is_none();
+        let alone = self.calls_by_uid(Side::Candidate).filter(is_alone);
+        self.calls_by_uid(Side::Baseline)
+            .map(pair(Side::Baseline))
+            .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The events of one side, which stand in the file in the order of their uids.
-    fn uid_pairs(&self, side: Side) -> impl Iterator<Item = UidPair> + '_ {
-        let (tree, other) = (self.tree(side), self.tree(side.other()));
-        tree.trace().events().filter_map(move |event| {
-            let call = tree.call_of(event)?;
-            let partner = self.partner(side, call).and_then(|partner| other.event(partner));
-            let uid = Some(tree.trace().uid(event));
-            let other_uid = partner.map(|event| other.trace().uid(event));
-            let (baseline, candidate) = match side {
-                Side::Baseline => (uid, other_uid),
-                Side::Candidate => (other_uid, uid),
-            };
-            let region = self.region_of(side, call);
-            let region = region.map(|at| self.region_node(&self.regions()[at]));
-            let relation = self.relation(side, call);
-            Some(UidPair { baseline, candidate, relation, region })
-        })
+    /// The calls of one side that are events, which stand in the file in the order of their uids.
+    fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
+        let tree = self.tree(side);
+        tree.trace().events().filter_map(|event| tree.call_of(event))
+    }
+
+    fn partner_event(&self, side: Side, call: CallId) -> Option<EventId> {
+        self.tree(side.other()).event(self.partner(side, call)?)
+    }
+
+    fn uid_pair(&self, side: Side, call: CallId) -> UidPair {
+        let uid = |side: Side, event| self.tree(side).trace().uid(event);
+        let own = self.tree(side).event(call).map(|event| uid(side, event));
+        let other = self.partner_event(side, call).map(|event| uid(side.other(), event));
+        let (baseline, candidate) = match side {
+            Side::Baseline => (own, other),
+            Side::Candidate => (other, own),
+        };
+        let region = self.region_of(side, call);
+        let region = region.map(|at| self.region_node(&self.regions()[at]));
+        UidPair { baseline, candidate, relation: self.relation(side, call), region }
     }
 
     /// The uid of the event in the other trace that corresponds to `uid` of `side`.

@@ -10,9 +10,7 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
         Cell::Empty if column.kind == ColumnType::Uid => text.push_str("-1"),
         Cell::Empty => {}
         Cell::Text(words) => text.push_str(words),
-        Cell::Names(names) => {
-            text.push_str(&serde_json::to_string(names).expect("names are text"));
-        }
+        Cell::Names(names) => push_names(text, names),
         Cell::Json(json) => text.push_str(json),
         Cell::Whole(number) => push_whole(text, *number),
         Cell::Time(time) if column.unit == "ms" => push_millis(text, *time),
@@ -23,6 +21,23 @@ pub(crate) fn push_cell(text: &mut String, column: &ColumnInfo, cell: &Cell<'_>)
         Cell::Flag(true) => text.push_str("yes"),
         Cell::Flag(false) => {}
     }
+}
+
+/// Names as a JSON array.
+fn push_names(text: &mut String, names: &[&str]) {
+    text.push('[');
+    for (at, name) in names.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        // All bytes are looked at, many at once: most names stand in JSON as they are.
+        let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+        match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
+            true => text.push_str(&serde_json::to_string(name).expect("a text")),
+            false => text.extend(["\"", name, "\""]),
+        }
+    }
+    text.push(']');
 }
 
 /// Milliseconds with every digit: six decimals.

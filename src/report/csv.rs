@@ -6,6 +6,7 @@ use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Bytes of lines that are written at once.
 const BUFFER: usize = 1 << 16;
@@ -52,7 +53,7 @@ pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io
     // In CSV a line of one empty cell would be none.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
-    let (quoted, text) = (Quoted::new(texts), String::new());
+    let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());
     let mut lines = Lines { out, columns, column: 0, buffer, quoted, text };
     for column in columns {
         lines.cell(Cell::from(column.name.as_str()));
@@ -90,11 +91,11 @@ impl RowSink for Lines<'_> {
         }
         let column = &self.columns[self.column];
         match &cell {
-            Cell::Text(text) => self.quoted.push(text, &mut self.buffer),
+            Cell::Text(text) => self.quoted.push(self.column, text, &mut self.buffer),
             Cell::Names(_) | Cell::Json(_) => {
                 self.text.clear();
                 push_cell(&mut self.text, column, &cell);
-                self.quoted.push(&self.text, &mut self.buffer);
+                self.quoted.push(self.column, &self.text, &mut self.buffer);
             }
             // Digits and words of ours are in CSV what they are.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
@@ -111,31 +112,48 @@ impl RowSink for Lines<'_> {
     }
 }
 
-/// Texts as they stand in a CSV file, each made once: a table repeats names and shapes thousands of times.
+/// Texts as they stand in a CSV file, each made once: a table repeats names and shapes thousands of times,
+/// most of them from row to row.
 struct Quoted {
     texts: CsvTexts,
-    known: FxHashMap<Box<str>, Box<str>>,
+    /// By number, a text and how it stands in the file.
+    known: Vec<(Rc<str>, Box<str>)>,
+    numbers: FxHashMap<Rc<str>, usize>,
+    /// The number of the last text of each column.
+    last: Vec<usize>,
     /// Bytes of what is known.
     size: usize,
 }
 
 impl Quoted {
-    fn new(texts: CsvTexts) -> Quoted {
-        Quoted { texts, known: FxHashMap::default(), size: 0 }
+    fn new(texts: CsvTexts, columns: usize) -> Quoted {
+        let (known, numbers) = (Vec::new(), FxHashMap::default());
+        Quoted { texts, known, numbers, last: vec![0; columns], size: 0 }
     }
 
-    /// Appends a text to a line.
-    fn push(&mut self, text: &str, line: &mut String) {
-        if let Some(quoted) = self.known.get(text) {
+    /// Appends a text of a column to a line.
+    fn push(&mut self, column: usize, text: &str, line: &mut String) {
+        let last = self.known.get(self.last[column]);
+        if let Some((_, quoted)) = last.filter(|(known, _)| **known == *text) {
             return line.push_str(quoted);
         }
-        let quoted = self.quote(text);
-        line.push_str(&quoted);
-        if self.size > MOST_KNOWN {
-            *self = Quoted::new(self.texts);
+        let number = self.number(text);
+        self.last[column] = number;
+        line.push_str(&self.known[number].1);
+    }
+
+    fn number(&mut self, text: &str) -> usize {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
         }
+        if self.size > MOST_KNOWN {
+            *self = Quoted::new(self.texts, self.last.len());
+        }
+        let (text, quoted) = (Rc::<str>::from(text), self.quote(text));
         self.size += text.len() + quoted.len();
-        self.known.insert(text.into(), quoted);
+        self.numbers.insert(text.clone(), self.known.len());
+        self.known.push((text, quoted));
+        self.known.len() - 1
     }
 
     fn quote(&self, text: &str) -> Box<str> {
@@ -165,17 +183,18 @@ mod tests {
 
     #[test]
     fn a_text_is_quoted_the_same_however_often_it_comes_and_whatever_is_forgotten() {
-        let mut quoted = Quoted::new(CsvTexts::ForSpreadsheets);
+        let mut quoted = Quoted::new(CsvTexts::ForSpreadsheets, 2);
         let long = "x".repeat(MOST_KNOWN);
         let texts =
             [("", ""), ("a,b", "\"a,b\""), ("say \"no\"", "\"say \"\"no\"\"\""), ("=1", "'=1")];
         for round in 0..3 {
             for (text, expected) in texts {
                 let mut line = String::from("before,");
-                quoted.push(text, &mut line);
-                assert_eq!(line, format!("before,{expected}"), "round {round}");
+                quoted.push(0, text, &mut line);
+                quoted.push(round % 2, text, &mut line);
+                assert_eq!(line, format!("before,{expected}{expected}"), "round {round}");
             }
-            quoted.push(&long, &mut String::new());
+            quoted.push(1, &long, &mut String::new());
             assert!(quoted.size < 3 * MOST_KNOWN);
         }
     }

@@ -131,7 +131,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
-        let key = (row.kind.label(), analysis.idle_owner_text(row));
+        let key = (row.kind.label(), analysis.idle_owner_name(row));
         let at = *known.entry(key).or_insert_with_key(|key| {
             owners.push((key.clone(), IdleSum::default()));
             owners.len() - 1
@@ -146,9 +146,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let count = owners.len();
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
-        let name = name.into_owned();
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name, note, cells, style }
+        ListLine { name: name.into_owned(), note, cells, style }
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let remark = format!(

@@ -24,7 +24,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text(
             "owner",
             "innermost call on the launching thread in that time; `(between calls)` where there was none; the launch for `latency` and `queue`",
-            |analysis, r| analysis.idle_owner_text(r).into(),
+            |analysis, r| analysis.idle_owner_name(r).into(),
         )
         .sides("idle_*", TIME, "idle time over the whole window", |_, r, side| {
             r.time[side].into()
@@ -40,7 +40,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text(
             "lowest_common_ancestor_name",
             "the owner, or the nearest call above it that both traces have",
-            |analysis, r| r.lowest_common.map(|id| analysis.node_text(id)).into(),
+            |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",

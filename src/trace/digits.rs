@@ -10,14 +10,14 @@ pub(crate) fn push_fixed(text: &mut String, is_negative: bool, whole: u64, decim
     const ZEROS: &str = "00000000";
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(whole);
-    let (before, behind) = digits.split_at(digits.len().saturating_sub(decimals));
     if is_negative {
         text.push('-');
     }
-    text.push_str(if before.is_empty() { "0" } else { before });
+    if digits.len() <= decimals {
+        text.push_str(&ZEROS[..decimals + 1 - digits.len()]);
+    }
+    text.push_str(digits);
     if decimals > 0 {
-        text.push('.');
-        text.push_str(&ZEROS[behind.len()..decimals]);
-        text.push_str(behind);
+        text.insert(text.len() - decimals, '.');
     }
 }

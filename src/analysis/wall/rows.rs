@@ -149,35 +149,27 @@ impl Ledger for Collector<'_> {
 impl Analysis {
     /// Name of who has the time of an idle row: the call, `a | b` where it was renamed,
     /// `(between calls)`, or `(launch not in trace)`.
-    pub fn idle_owner_name(&self, row: &IdleRow) -> String {
-        self.idle_owner_text(row).into_owned()
-    }
-
-    /// The same, borrowed where it stands in a trace: rows are many.
-    pub(crate) fn idle_owner_text(&self, row: &IdleRow) -> Cow<'_, str> {
-        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_text(owner))
+    pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
+        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
     }
 
     /// Name of a node of both trees: the call, or `a | b` where it was renamed, and
     /// `(between calls)` for a thread.
-    pub fn node_name(&self, id: MergedId) -> String {
-        self.node_text(id).into_owned()
-    }
-
-    /// The same, borrowed where it stands in a trace.
-    pub(crate) fn node_text(&self, id: MergedId) -> Cow<'_, str> {
+    pub fn node_name(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         let is_thread =
             |(side, call): (Side, CallId)| self.tree(side).kind(call) == CallKind::Thread;
         let name = |(side, call): (Side, CallId)| self.tree(side).name(call);
         match (call(Side::Baseline), call(Side::Candidate)) {
-            (Some(one), _) | (None, Some(one)) if is_thread(one) => "(between calls)".into(),
-            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
-                format!("{} | {}", name(a), name(b)).into()
+            (Some(one), _) | (None, Some(one)) if is_thread(one) => {
+                Cow::Borrowed("(between calls)")
             }
-            (Some(one), _) | (None, Some(one)) => name(one).into(),
-            (None, None) => "".into(),
+            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
+                Cow::Owned(format!("{} | {}", name(a), name(b)))
+            }
+            (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),
+            (None, None) => Cow::Borrowed(""),
         }
     }
 }

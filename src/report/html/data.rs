@@ -20,6 +20,9 @@ const ROWS: usize = 20_000;
 /// Idle time of less than this part of all of it is counted at the call above.
 const VISIBLE: i64 = 1_000;
 
+/// Bytes of data that are written at once: more than a file's own buffer, so that it takes no copy.
+const BUFFER: usize = 1 << 17;
+
 #[derive(Serialize)]
 pub(super) struct PageData<'a> {
     measure: &'static str,
@@ -118,7 +121,7 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
 /// As JSON text without `<`, written as it is made: it is the largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = BufWriter::with_capacity(1 << 15, WithoutTags(f));
+        let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
         serde_json::to_writer(&mut out, self).map_err(|_| fmt::Error)?;
         out.flush().map_err(|_| fmt::Error)
     }

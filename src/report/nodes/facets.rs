@@ -71,14 +71,21 @@ const RECIPES: [Recipe; 5] = [
 
 /// The facets by which the events of an analysis have at least two values.
 pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
-    RECIPES
-        .iter()
-        .map(|&Recipe(key, title, recipe)| {
-            let value_of = recipe(analysis);
-            let (values, texts) = row_values(analysis, &value_of);
-            Facet { key, title, values, texts, groups: groups(analysis, &value_of) }
+    let mut facets = RECIPES.map(|Recipe(.., recipe)| Groups::new(recipe(analysis)));
+    for row in analysis.rows() {
+        for side in Side::BOTH {
+            for &event in &row.events[side] {
+                let time = analysis.time_of(side, event);
+                facets.iter_mut().for_each(|groups| groups.add(analysis, side, event, time));
+            }
+        }
+    }
+    let facets = RECIPES.into_iter().zip(facets).filter(|(_, groups)| groups.list.len() > 1);
+    facets
+        .map(|(Recipe(key, title, _), groups)| {
+            let (values, texts) = row_values(analysis, &groups.value_of);
+            Facet { key, title, values, texts, groups: groups.sorted() }
         })
-        .filter(|facet| facet.groups.len() > 1)
         .collect()
 }
 
@@ -107,31 +114,52 @@ fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     place.map_or(Text::Known(""), |(side, call)| value_of(side, call).text)
 }
 
-fn groups(analysis: &Analysis, value_of: &ValueOf<'_>) -> Vec<Group> {
-    let mut numbers: FxHashMap<Value<'_>, usize> = FxHashMap::default();
-    let mut groups: Vec<(usize, Group)> = Vec::new();
-    for row in analysis.rows() {
-        for side in Side::BOTH {
-            for &event in &row.events[side] {
-                let value = value_of(side, event);
-                let at = *numbers.entry(value).or_insert_with(|| {
-                    let text = value.text.told(analysis);
-                    let group = Group { value: text, events: 0, time: PerSide::default() };
-                    groups.push((value.rank, group));
-                    groups.len() - 1
-                });
-                let group = &mut groups[at].1;
-                group.events += 1;
-                group.time[side] += analysis.time_of(side, event);
-            }
-        }
+/// The groups of a facet while events are added to them.
+struct Groups<'a> {
+    value_of: ValueOf<'a>,
+    /// Positions in `list`.
+    numbers: FxHashMap<Value<'a>, usize>,
+    /// The value of the last event, and its number: many in a row have one value.
+    last: Option<(Value<'a>, usize)>,
+    /// The rank of each group's value, and the group.
+    list: Vec<(usize, Group)>,
+}
+
+impl<'a> Groups<'a> {
+    fn new(value_of: ValueOf<'a>) -> Groups<'a> {
+        Groups { value_of, numbers: FxHashMap::default(), last: None, list: Vec::new() }
     }
-    groups.sort_by(|(rank_a, a), (rank_b, b)| {
-        let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
-        let order = (rank_a, longest(a)).cmp(&(rank_b, longest(b)));
-        order.then_with(|| a.value.cmp(&b.value))
-    });
-    groups.into_iter().map(|(_, group)| group).collect()
+
+    fn add(&mut self, analysis: &Analysis, side: Side, event: CallId, time: Nanos) {
+        let value = (self.value_of)(side, event);
+        let at = match self.last {
+            Some((last, at)) if last == value => at,
+            _ => self.number(analysis, value),
+        };
+        self.last = Some((value, at));
+        let group = &mut self.list[at].1;
+        group.events += 1;
+        group.time[side] += time;
+    }
+
+    fn number(&mut self, analysis: &Analysis, value: Value<'a>) -> usize {
+        *self.numbers.entry(value).or_insert_with(|| {
+            let text = value.text.told(analysis);
+            let group = Group { value: text, events: 0, time: PerSide::default() };
+            self.list.push((value.rank, group));
+            self.list.len() - 1
+        })
+    }
+
+    /// By rank, then the most time first.
+    fn sorted(mut self) -> Vec<Group> {
+        self.list.sort_by(|(rank_a, a), (rank_b, b)| {
+            let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
+            let order = (rank_a, longest(a)).cmp(&(rank_b, longest(b)));
+            order.then_with(|| a.value.cmp(&b.value))
+        });
+        self.list.into_iter().map(|(_, group)| group).collect()
+    }
 }
 
 impl Text<'_> {
@@ -152,19 +180,20 @@ impl Value<'_> {
 
 /// The category of an event; of an op that of its row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
-    let of_row = row_categories(analysis);
+    let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
-        let text = match of_row[side].get(&call) {
-            Some(text) => *text,
+        let text = match of_ops[side].get(&call) {
+            Some(row) => analysis.row_category(row),
             None => analysis.category_name(side, call),
         };
         Value { rank: 0, text: Text::Known(text) }
     })
 }
 
-fn row_categories<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a str>> {
+/// The rows of the calls that are no accounted events themselves.
+fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
-        let op = |row: &'a Row| Some((row.calls[side]?, analysis.row_category(row)));
+        let op = |row: &'a Row| Some((row.calls[side]?, row));
         let accounted = |call: CallId| analysis.row_of(side, call).is_some();
         analysis.rows().iter().filter_map(op).filter(|&(call, _)| !accounted(call)).collect()
     })

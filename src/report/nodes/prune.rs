@@ -3,6 +3,7 @@
 use super::sums::both_times_below;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::trace::Nanos;
 use std::cmp::Reverse;
 
 /// For each node of the merged tree, whether it is among the `most` that matter: those with the most
@@ -15,10 +16,14 @@ pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool
     }
     let (times, differs) = (both_times_below(analysis), difference_below(analysis));
     let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
-    let mut order: Vec<MergedId> = merged.ids().collect();
-    let (kept, ..) = order.select_nth_unstable_by_key(most, |&id| key(id));
+    // Most nodes have neither and come last, by id.
+    let tells = |id: &MergedId| times[id.index()] > Nanos::ZERO || differs[id.index()];
+    let (mut telling, others): (Vec<_>, Vec<_>) = merged.ids().partition(tells);
+    if telling.len() > most {
+        telling.select_nth_unstable_by_key(most, |&id| key(id));
+    }
     let mut keep = vec![false; merged.len()];
-    for id in kept {
+    for id in telling.into_iter().chain(others).take(most) {
         keep[id.index()] = true;
     }
     keep

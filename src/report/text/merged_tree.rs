@@ -11,8 +11,14 @@
 use super::figures::one_line;
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::trace::ByName;
+use crate::tree::CallId;
+use std::borrow::Cow;
 use std::io::{self, Write};
+
+/// Bytes of lines that are written at once.
+const BUFFER: usize = 1 << 16;
 
 /// Deeper nodes are indented no further: lines would grow with the depth, and the file with its
 /// square. The deepest stacks of real traces, with Python frames, have some 100 calls.
@@ -24,65 +30,89 @@ const NO_FURTHER: &str = "   (what is deeper stands in this column as well)";
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
+    let mut names = Names::new(diff);
     // What stands before the name of a node: a piece for each node above it.
     let mut prefix = String::new();
     // For each depth, how much of the prefix leads to it.
     let mut lengths: Vec<usize> = Vec::new();
-    let mut line = String::new();
+    let mut lines = String::with_capacity(BUFFER + BUFFER / 4);
     let mut is_said = false;
     for (id, node) in diff.merged().nodes() {
         let depth = diff.merged().depth(id);
         let is_last = last[id.index()];
-        line.clear();
         lengths.truncate(depth);
         prefix.truncate(lengths.last().copied().unwrap_or(0));
         if depth > 0 {
-            line.push_str(&prefix);
-            line.push_str(if is_last { "└── " } else { "├── " });
+            lines.push_str(&prefix);
+            lines.push_str(if is_last { "└── " } else { "├── " });
             if depth < DEEPEST {
                 prefix.push_str(if is_last { "    " } else { "│   " });
             }
         }
         lengths.push(prefix.len());
-        push_label(diff, node, &mut line);
-        push_region(diff, node, &mut line);
+        push_label(&mut names, node, &mut lines);
+        push_region(diff, node, &mut lines);
         if begins_captured(diff, node) {
-            line.push_str(" (captured)");
+            lines.push_str(" (captured)");
         }
         if depth > DEEPEST && !is_said {
-            line.push_str(NO_FURTHER);
+            lines.push_str(NO_FURTHER);
             is_said = true;
         }
-        line.push('\n');
-        out.write_all(line.as_bytes())?;
+        lines.push('\n');
+        if lines.len() >= BUFFER {
+            out.write_all(lines.as_bytes())?;
+            lines.clear();
+        }
     }
-    Ok(())
+    out.write_all(lines.as_bytes())
 }
 
-fn push_label(diff: &TraceDiff, node: MergedNode, line: &mut String) {
-    let name = |side: Side, call| one_line(diff.tree(side).name(call));
-    let mut push = |parts: &[&str]| line.extend(parts.iter().copied());
+/// The names of calls in one line each.
+struct Names<'d> {
+    diff: &'d TraceDiff,
+    /// Whether a name stands in the drawing as it is: names are few, and most do.
+    is_plain: PerSide<ByName<bool>>,
+}
+
+impl<'d> Names<'d> {
+    fn new(diff: &'d TraceDiff) -> Names<'d> {
+        Names { diff, is_plain: PerSide::from_fn(|side| ByName::new(diff.tree(side).trace())) }
+    }
+
+    fn of(&mut self, side: Side, call: CallId) -> Cow<'d, str> {
+        let tree = self.diff.tree(side);
+        let Some(event) = tree.event(call) else { return one_line(tree.name(call)) };
+        let name = tree.trace().name(event);
+        let is_plain = || matches!(one_line(name), Cow::Borrowed(_));
+        match self.is_plain[side].get(tree.trace().name_id(event), is_plain) {
+            true => Cow::Borrowed(name),
+            false => one_line(name),
+        }
+    }
+}
+
+fn push_label(names: &mut Names<'_>, node: MergedNode, line: &mut String) {
+    let diff = names.diff;
+    let mut two = |what: &str, a, b| {
+        let (a, b) = (names.of(Side::Baseline, a), names.of(Side::Candidate, b));
+        line.extend([what, ": ", &a, " | ", &b]);
+    };
     match node {
         MergedNode::Both(a, b) => match diff.relation(Side::Baseline, a) {
-            Relation::Renamed => {
-                push(&["combined: ", &name(Side::Baseline, a), " | ", &name(Side::Candidate, b)]);
-            }
-            Relation::Same | Relation::Moved if diff.is_aliased(a, b) => {
-                push(&["aliased: ", &name(Side::Baseline, a), " | ", &name(Side::Candidate, b)]);
-            }
+            Relation::Renamed => two("combined", a, b),
+            Relation::Same | Relation::Moved if diff.is_aliased(a, b) => two("aliased", a, b),
             Relation::Same
             | Relation::Moved
             | Relation::Replaced
             | Relation::OnlyBaseline
-            | Relation::OnlyCandidate => {
-                push(&[&name(Side::Baseline, a)]);
-            }
+            | Relation::OnlyCandidate => line.push_str(&names.of(Side::Baseline, a)),
         },
         MergedNode::Only(Side::Baseline, call) => {
-            push(&[">> trace1: ", &name(Side::Baseline, call)]);
+            line.extend([">> trace1: ", &names.of(Side::Baseline, call)]);
         }
         MergedNode::Only(Side::Candidate, call) => {
-            push(&["<< trace2: ", &name(Side::Candidate, call)]);
+            line.extend(["<< trace2: ", &names.of(Side::Candidate, call)]);
         }
     }
 }
