@@ -56,7 +56,9 @@ fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
     for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
         let time = row.time.baseline.0;
         if time != 0 {
-            *sums.entry((row.kind.label(), analysis.idle_owner_name(row))).or_default() += time;
+            *sums
+                .entry((row.kind.label(), analysis.idle_owner_name(row).into_owned()))
+                .or_default() += time;
         }
     }
     sums
