@@ -3,6 +3,7 @@
 //! Nothing passes through a double: `ts` beyond 2^42 µs would be off by a nanosecond in one value of
 //! two hundred, and one nanosecond breaks the strict nesting of calls.
 
+use super::words;
 use crate::trace::time::Nanos;
 
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
@@ -19,31 +20,30 @@ pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
 /// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]
 fn plain_nanos(text: &[u8]) -> Option<i64> {
-    let mut value = 0i64;
-    let mut at = 0;
-    while let Some(digit) = text.get(at).and_then(digit) {
-        if at == 18 {
-            return None;
-        }
-        value = value * 10 + digit;
-        at += 1;
-    }
-    if at == 0 {
+    let (whole, fraction) = match text {
+        [whole @ .., b'.', a, b, c] => (whole, digit(a)? * 100 + digit(b)? * 10 + digit(c)?),
+        [whole @ .., b'.', a, b] => (whole, digit(a)? * 100 + digit(b)? * 10),
+        [whole @ .., b'.', a] => (whole, digit(a)? * 100),
+        whole => (whole, 0),
+    };
+    digits(whole)?.checked_mul(1_000)?.checked_add(fraction)
+}
+
+/// Up to 18 digits.
+#[inline]
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 18 {
         return None;
     }
-    let Some(rest) = text.get(at + 1..) else {
-        return value.checked_mul(1_000);
-    };
-    let fraction = match *rest {
-        [a] => digit(&a)? * 100,
-        [a, b] => digit(&a)? * 100 + digit(&b)? * 10,
-        [a, b, c] => digit(&a)? * 100 + digit(&b)? * 10 + digit(&c)?,
-        _ => return None,
-    };
-    if text[at] != b'.' {
-        return None;
+    let (words, rest) = text.as_chunks();
+    let mut value = 0;
+    for word in words {
+        value = value * 100_000_000 + words::number(u64::from_le_bytes(*word))?.cast_signed();
     }
-    value.checked_mul(1_000)?.checked_add(fraction)
+    for byte in rest {
+        value = value * 10 + digit(byte)?;
+    }
+    Some(value)
 }
 
 #[inline]
@@ -76,13 +76,7 @@ fn short_integer(text: &[u8]) -> Option<i64> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0;
-    for byte in digits {
-        value = value * 10 + digit(byte)?;
-    }
+    let value = self::digits(digits)?;
     Some(if negative { -value } else { value })
 }
 

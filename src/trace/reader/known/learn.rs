@@ -110,7 +110,9 @@ impl Lesson<'_, '_> {
         let end = start + raw.len();
         if is_fixed || matches!(raw, b"" | b"[]" | b"{}" | b"true" | b"false") {
             let (start, end) = ((start - self.start) as u32, (end - self.start) as u32);
-            self.fixed.push(Fixed { slot, kind, start, end });
+            if slot != Slot::Other {
+                self.fixed.push(Fixed { slot, kind, start, end });
+            }
             return Some(());
         }
         if kind == Kind::Scalar && scan::number_end(self.text, start) != Some(end) {
