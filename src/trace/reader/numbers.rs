@@ -3,7 +3,7 @@
 //! Nothing passes through a double: `ts` beyond 2^42 µs would be off by a nanosecond in one value of
 //! two hundred, and one nanosecond breaks the strict nesting of calls.
 
-use super::words;
+use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
@@ -16,6 +16,45 @@ const NANO_DIGITS: i64 = 3;
 pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
+
+/// The microseconds that start at `start` of a text, and where they end: what [`nanos`] makes of them, in the
+/// common form and if JSON allows it. `None` for any other.
+#[inline]
+pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
+    let mut whole = 0;
+    let mut end = start;
+    let count = loop {
+        let word = words::at(text, end)?;
+        let count = words::first_digits(word);
+        if end + count > start + 18 {
+            return None;
+        }
+        whole = whole * POWERS[count] + words::leading_number(word, count);
+        end += count;
+        if count < WORD {
+            break end - start;
+        }
+    };
+    if count == 0 || (count > 1 && text[start] == b'0') {
+        return None;
+    }
+    let mut fraction = 0;
+    if text[end] == b'.' {
+        let word = words::at(text, end + 1)?;
+        let count = words::first_digits(word);
+        if !(1..=3).contains(&count) {
+            return None;
+        }
+        fraction = words::leading_number(word, count) * POWERS[3 - count];
+        end += 1 + count;
+    }
+    let nanos = whole.cast_signed().checked_mul(1_000)?.checked_add(fraction.cast_signed())?;
+    Some((Nanos(nanos), end))
+}
+
+/// Powers of ten.
+const POWERS: [u64; WORD + 1] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]

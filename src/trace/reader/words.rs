@@ -28,18 +28,32 @@ pub(super) fn not_digits(word: u64) -> u64 {
     (digits.wrapping_add(each(0x80 - 10)) | digits) & each(0x80)
 }
 
+/// How many digits the word begins with.
+#[inline]
+pub(super) fn first_digits(word: u64) -> usize {
+    first(not_digits(word))
+}
+
 /// The number that eight digits stand for; `None` where one of them is none.
 #[inline]
 pub(super) fn number(word: u64) -> Option<u64> {
-    if not_digits(word) != 0 {
-        return None;
-    }
-    // Two digits in each two bytes, four in each four, all eight: the first ones are the lowest bytes and
-    // count most.
+    (not_digits(word) == 0).then(|| value(word ^ each(b'0')))
+}
+
+/// The number that the first `count` bytes stand for, which are digits.
+#[inline]
+pub(super) fn leading_number(word: u64, count: usize) -> u64 {
     let digits = word ^ each(b'0');
+    value(digits.unbounded_shl(8 * (WORD - count) as u32))
+}
+
+/// What eight digits are worth, of which the lowest byte counts most.
+#[inline]
+fn value(digits: u64) -> u64 {
+    // Two digits in each two bytes, four in each four, all eight.
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+    (fours * 10_000 + (fours >> 32)) & 0xffff_ffff
 }
 
 #[cfg(test)]
@@ -49,8 +63,14 @@ mod tests {
     #[test]
     fn eight_digits_are_one_number() {
         for text in [b"00000000", b"12345678", b"99999999", b"00000001", b"90000000"] {
+            let word = u64::from_le_bytes(*text);
             let expected = std::str::from_utf8(text).expect("digits").parse().ok();
-            assert_eq!(number(u64::from_le_bytes(*text)), expected);
+            assert_eq!(number(word), expected);
+            for count in 1..=WORD {
+                let first = std::str::from_utf8(&text[..count]).expect("digits").parse().ok();
+                assert_eq!(Some(leading_number(word, count)), first);
+            }
+            assert_eq!(leading_number(word, 0), 0);
         }
     }
 
@@ -64,7 +84,7 @@ mod tests {
                 assert_eq!(number(word).is_some(), byte.is_ascii_digit());
                 assert_eq!(not_digits(word) == 0, byte.is_ascii_digit());
                 if !byte.is_ascii_digit() {
-                    assert_eq!(first(not_digits(word)), place);
+                    assert_eq!(first_digits(word), place);
                 }
             }
         }

@@ -164,7 +164,7 @@ impl Builder {
             return;
         };
         let event = EventId(self.trace.uids.len() as u32);
-        let duration = match fields.duration.bytes().and_then(numbers::nanos) {
+        let duration = match fields.duration {
             Some(recorded) => self.checked_duration(recorded, event, spot.place),
             None => {
                 self.odd.add(Oddity::NoDuration, 1, spot.place);
@@ -192,7 +192,7 @@ impl Builder {
 
     #[inline]
     fn start(&mut self, fields: &Fields<'_>, place: Place) -> Option<Nanos> {
-        let start = fields.start.bytes().and_then(numbers::nanos);
+        let start = fields.start;
         self.odd.add(Oddity::NoStart, u64::from(start.is_none()), place);
         let is_absurd =
             start.is_some_and(|start| start.0.unsigned_abs() == i64::MAX.unsigned_abs());

@@ -134,7 +134,8 @@ impl Lesson<'_, '_> {
     fn step(&mut self, end: usize, then: Then) -> Option<()> {
         let text = self.text[self.start..end].into();
         let fixed = std::mem::take(&mut self.fixed);
-        let step = Step { text, fixed, then, in_args: self.in_args, after: Vec::new() };
+        let (beginning, in_args) = (then.beginning(), self.in_args);
+        let step = Step { text, fixed, then, beginning, in_args, after: Vec::new() };
         self.last = self.known.step(step, self.last)?;
         Some(())
     }
