@@ -184,6 +184,7 @@ impl Builder {
         }
     }
 
+    #[inline(never)]
     fn category_of_process(&mut self, pid: Value<'_>) -> Option<Category> {
         let from_name = self.threads.process_name(pid, &mut self.strings);
         let from_name = from_name.and_then(|name| category::from_process(self.strings.get(name)));

@@ -24,7 +24,7 @@ use super::numbers;
 use crate::trace::time::Nanos;
 use lists::Lists;
 
-pub(super) use scan::{behind_blanks, string_end};
+pub(super) use scan::{behind_blanks, is_same, string_end};
 
 /// The steps and lists that were met.
 #[derive(Debug)]
