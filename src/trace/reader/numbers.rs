@@ -9,6 +9,10 @@ use crate::trace::time::Nanos;
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
+/// Powers of ten, by the digits of a word.
+const POWERS: [u64; WORD + 1] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
 /// Microseconds in decimal text → whole nanoseconds.
 ///
 /// Digits beyond the third place round half away from zero, exponents are followed, and what does
@@ -51,10 +55,6 @@ pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let nanos = whole.cast_signed().checked_mul(1_000)?.checked_add(fraction.cast_signed())?;
     Some((Nanos(nanos), end))
 }
-
-/// Powers of ten.
-const POWERS: [u64; WORD + 1] =
-    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]
@@ -230,6 +230,21 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(nanos(text.as_bytes()), Some(Nanos(expected)), "{text}");
         }
+    }
+
+    #[test]
+    fn times_in_a_text_are_those_of_their_own() {
+        for time in ["0", "7", "1.5", "0.04", "1661203462870551", "4350725992784.785", "12345678.9"]
+        {
+            let text = format!("{time},\n      ");
+            let expected = nanos(time.as_bytes()).map(|nanos| (nanos, time.len()));
+            assert_eq!(nanos_at(text.as_bytes(), 0), expected, "{time}");
+        }
+        for other in ["", "-1", "020", "20.", "1.2345", "9999999999999999999", "999999999999999999"]
+        {
+            assert_eq!(nanos_at(format!("{other},\n      ").as_bytes(), 0), None, "{other}");
+        }
+        assert_eq!(nanos_at(b"1.5", 0), None);
     }
 
     #[test]
