@@ -3,6 +3,7 @@
 use super::cursor::{Cursor, Stop, Value};
 use super::decode;
 use super::numbers;
+use crate::trace::time::Nanos;
 
 /// The fields of one event that a trace keeps. Of duplicate keys the last one counts.
 #[derive(Debug, Default)]
@@ -12,8 +13,9 @@ pub(super) struct Fields<'a> {
     pub(super) name: Value<'a>,
     pub(super) pid: Value<'a>,
     pub(super) tid: Value<'a>,
-    pub(super) start: Value<'a>,
-    pub(super) duration: Value<'a>,
+    /// `ts` and `dur`, where they are numbers.
+    pub(super) start: Option<Nanos>,
+    pub(super) duration: Option<Nanos>,
     pub(super) id: Value<'a>,
     pub(super) args: Args<'a>,
     /// Whether the event is `{}`.
@@ -175,8 +177,8 @@ impl<'a> Fields<'a> {
             Slot::Name => keep(value, &mut self.name),
             Slot::Pid => keep(value, &mut self.pid),
             Slot::Tid => keep(value, &mut self.tid),
-            Slot::Start => keep(value, &mut self.start),
-            Slot::Duration => keep(value, &mut self.duration),
+            Slot::Start => time(value, &mut self.start),
+            Slot::Duration => time(value, &mut self.duration),
             Slot::Id => keep(value, &mut self.id),
             Slot::Correlation => number(value, numbers::integer, &mut args.correlation),
             Slot::ExternalId => number(value, numbers::integer, &mut args.external_id),
@@ -268,6 +270,11 @@ fn keep<'a>(value: Value<'a>, field: &mut Value<'a>) -> bool {
     true
 }
 
+fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
+    *field = value.bytes().and_then(numbers::nanos);
+    true
+}
+
 /// Keeps a number, plain or in quotes; `null` and an empty text are none.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
@@ -321,7 +328,7 @@ mod tests {
             let fields = fields.expect("an event");
             assert_eq!(fields.phase, Value::Text(b"X"));
             assert_eq!(fields.tid, Value::Text(b"stream 7"));
-            assert_eq!(fields.start, Value::Scalar(b"1.5"));
+            assert_eq!(fields.start, Some(Nanos(1_500)));
             assert_eq!(
                 (fields.args.correlation, fields.args.stream, fields.args.bytes),
                 (Some(12), Some(7), Some(64))

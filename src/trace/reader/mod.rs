@@ -40,6 +40,7 @@ mod sound;
 mod source;
 mod strings;
 mod threads;
+mod words;
 
 #[cfg(feature = "model")]
 pub(crate) use numbers::nanos;

@@ -3,10 +3,15 @@
 //! Nothing passes through a double: `ts` beyond 2^42 µs would be off by a nanosecond in one value of
 //! two hundred, and one nanosecond breaks the strict nesting of calls.
 
+use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
 /// Decimal places between the microseconds of the text and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
+
+/// Powers of ten, by the digits of a word.
+const POWERS: [u64; WORD + 1] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Microseconds in decimal text → whole nanoseconds.
 ///
@@ -16,34 +21,68 @@ pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
+/// The microseconds that start at `start` of a text, and where they end: what [`nanos`] makes of them, in the
+/// common form and if JSON allows it. `None` for any other.
+#[inline]
+pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
+    let mut whole = 0;
+    let mut end = start;
+    let count = loop {
+        let word = words::at(text, end)?;
+        let count = words::first_digits(word);
+        if end + count > start + 18 {
+            return None;
+        }
+        whole = whole * POWERS[count] + words::leading_number(word, count);
+        end += count;
+        if count < WORD {
+            break end - start;
+        }
+    };
+    if count == 0 || (count > 1 && text[start] == b'0') {
+        return None;
+    }
+    let mut fraction = 0;
+    if text[end] == b'.' {
+        let word = words::at(text, end + 1)?;
+        let count = words::first_digits(word);
+        if !(1..=3).contains(&count) {
+            return None;
+        }
+        fraction = words::leading_number(word, count) * POWERS[3 - count];
+        end += 1 + count;
+    }
+    let nanos = whole.cast_signed().checked_mul(1_000)?.checked_add(fraction.cast_signed())?;
+    Some((Nanos(nanos), end))
+}
+
 /// The common form, `digits[.d[d[d]]]` with at most 18 digits before the point.
 #[inline]
 fn plain_nanos(text: &[u8]) -> Option<i64> {
-    let mut value = 0i64;
-    let mut at = 0;
-    while let Some(digit) = text.get(at).and_then(digit) {
-        if at == 18 {
-            return None;
-        }
-        value = value * 10 + digit;
-        at += 1;
-    }
-    if at == 0 {
+    let (whole, fraction) = match text {
+        [whole @ .., b'.', a, b, c] => (whole, digit(a)? * 100 + digit(b)? * 10 + digit(c)?),
+        [whole @ .., b'.', a, b] => (whole, digit(a)? * 100 + digit(b)? * 10),
+        [whole @ .., b'.', a] => (whole, digit(a)? * 100),
+        whole => (whole, 0),
+    };
+    digits(whole)?.checked_mul(1_000)?.checked_add(fraction)
+}
+
+/// Up to 18 digits.
+#[inline]
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 18 {
         return None;
     }
-    let Some(rest) = text.get(at + 1..) else {
-        return value.checked_mul(1_000);
-    };
-    let fraction = match *rest {
-        [a] => digit(&a)? * 100,
-        [a, b] => digit(&a)? * 100 + digit(&b)? * 10,
-        [a, b, c] => digit(&a)? * 100 + digit(&b)? * 10 + digit(&c)?,
-        _ => return None,
-    };
-    if text[at] != b'.' {
-        return None;
+    let (words, rest) = text.as_chunks();
+    let mut value = 0;
+    for word in words {
+        value = value * 100_000_000 + words::number(u64::from_le_bytes(*word))?.cast_signed();
     }
-    value.checked_mul(1_000)?.checked_add(fraction)
+    for byte in rest {
+        value = value * 10 + digit(byte)?;
+    }
+    Some(value)
 }
 
 #[inline]
@@ -76,13 +115,7 @@ fn short_integer(text: &[u8]) -> Option<i64> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
     };
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    let mut value = 0;
-    for byte in digits {
-        value = value * 10 + digit(byte)?;
-    }
+    let value = self::digits(digits)?;
     Some(if negative { -value } else { value })
 }
 
@@ -197,6 +230,21 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(nanos(text.as_bytes()), Some(Nanos(expected)), "{text}");
         }
+    }
+
+    #[test]
+    fn times_in_a_text_are_those_of_their_own() {
+        for time in ["0", "7", "1.5", "0.04", "1661203462870551", "4350725992784.785", "12345678.9"]
+        {
+            let text = format!("{time},\n      ");
+            let expected = nanos(time.as_bytes()).map(|nanos| (nanos, time.len()));
+            assert_eq!(nanos_at(text.as_bytes(), 0), expected, "{time}");
+        }
+        for other in ["", "-1", "020", "20.", "1.2345", "9999999999999999999", "999999999999999999"]
+        {
+            assert_eq!(nanos_at(format!("{other},\n      ").as_bytes(), 0), None, "{other}");
+        }
+        assert_eq!(nanos_at(b"1.5", 0), None);
     }
 
     #[test]

@@ -77,13 +77,20 @@ impl Strings {
         let recent = self.recent.0[place];
         if equal(self.texts.get(recent).as_bytes(), raw) {
             (recent, Marks::default())
-        } else if decode::is_plain(raw) {
-            let text = self.intern_plain(raw);
-            self.recent.0[place] = text;
-            (text, Marks::default())
         } else {
-            self.intern_alias(raw, form)
+            self.look_up(raw, form, place)
         }
+    }
+
+    /// The same for a text that is not the recent one at its place.
+    #[inline(never)]
+    fn look_up(&mut self, raw: &[u8], form: Form, place: usize) -> (TextId, Marks) {
+        if !decode::is_plain(raw) {
+            return self.intern_alias(raw, form);
+        }
+        let text = self.intern_plain(raw);
+        self.recent.0[place] = text;
+        (text, Marks::default())
     }
 
     /// The id of a text that is decoded already.

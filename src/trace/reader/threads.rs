@@ -1,7 +1,8 @@
 //! `pid` and `tid` of events → threads, with the names that metadata events give them.
 
 use super::cursor::Value;
-use super::strings::{Form, Strings, equal};
+use super::known::is_same;
+use super::strings::{Form, Strings};
 use crate::trace::columns::Thread;
 use crate::trace::ids::ThreadId;
 use crate::trace::texts::TextId;
@@ -28,6 +29,15 @@ struct Recent {
     thread: ThreadId,
 }
 
+impl Recent {
+    #[inline]
+    fn is(&self, pid: &[u8], tid: &[u8]) -> bool {
+        (self.pid.len(), self.tid.len()) == (pid.len(), tid.len())
+            && is_same(&self.pid, pid)
+            && is_same(&self.tid, tid)
+    }
+}
+
 impl Threads {
     /// The thread of an event, which is added if it is new.
     #[inline]
@@ -40,11 +50,12 @@ impl Threads {
         let (pid, tid) = (raw(pid), raw(tid));
         let slot = slot(pid, tid);
         match &self.recent[slot] {
-            Some(recent) if equal(&recent.pid, pid) && equal(&recent.tid, tid) => recent.thread,
+            Some(recent) if recent.is(pid, tid) => recent.thread,
             _ => self.find_or_add(pid, tid, slot, strings),
         }
     }
 
+    #[inline(never)]
     fn find_or_add(
         &mut self,
         pid: &[u8],

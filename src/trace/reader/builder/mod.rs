@@ -164,7 +164,7 @@ impl Builder {
             return;
         };
         let event = EventId(self.trace.uids.len() as u32);
-        let duration = match fields.duration.bytes().and_then(numbers::nanos) {
+        let duration = match fields.duration {
             Some(recorded) => self.checked_duration(recorded, event, spot.place),
             None => {
                 self.odd.add(Oddity::NoDuration, 1, spot.place);
@@ -184,6 +184,7 @@ impl Builder {
         }
     }
 
+    #[inline(never)]
     fn category_of_process(&mut self, pid: Value<'_>) -> Option<Category> {
         let from_name = self.threads.process_name(pid, &mut self.strings);
         let from_name = from_name.and_then(|name| category::from_process(self.strings.get(name)));
@@ -192,7 +193,7 @@ impl Builder {
 
     #[inline]
     fn start(&mut self, fields: &Fields<'_>, place: Place) -> Option<Nanos> {
-        let start = fields.start.bytes().and_then(numbers::nanos);
+        let start = fields.start;
         self.odd.add(Oddity::NoStart, u64::from(start.is_none()), place);
         let is_absurd =
             start.is_some_and(|start| start.0.unsigned_abs() == i64::MAX.unsigned_abs());

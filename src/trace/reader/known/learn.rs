@@ -110,7 +110,9 @@ impl Lesson<'_, '_> {
         let end = start + raw.len();
         if is_fixed || matches!(raw, b"" | b"[]" | b"{}" | b"true" | b"false") {
             let (start, end) = ((start - self.start) as u32, (end - self.start) as u32);
-            self.fixed.push(Fixed { slot, kind, start, end });
+            if slot != Slot::Other {
+                self.fixed.push(Fixed { slot, kind, start, end });
+            }
             return Some(());
         }
         if kind == Kind::Scalar && scan::number_end(self.text, start) != Some(end) {
@@ -132,7 +134,8 @@ impl Lesson<'_, '_> {
     fn step(&mut self, end: usize, then: Then) -> Option<()> {
         let text = self.text[self.start..end].into();
         let fixed = std::mem::take(&mut self.fixed);
-        let step = Step { text, fixed, then, in_args: self.in_args, after: Vec::new() };
+        let (beginning, in_args) = (then.beginning(), self.in_args);
+        let step = Step { text, fixed, then, beginning, in_args, after: Vec::new() };
         self.last = self.known.step(step, self.last)?;
         Some(())
     }

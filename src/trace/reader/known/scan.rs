@@ -1,7 +1,8 @@
 //! Text without positions of its structure → where a string, number or list in it ends.
 
-/// Bytes that are looked at at once: in short strings, and in long ones.
-const WORD: usize = 8;
+use super::super::words::{self, WORD, each};
+
+/// Bytes of a long string that are looked at at once; of a short one it is a word.
 const CHUNK: usize = 32;
 
 /// Position of the quote that closes the string whose content starts at `at`, if the string is one
@@ -51,7 +52,8 @@ fn first_special(text: &[u8]) -> Option<usize> {
 }
 
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
-    chunk.iter().fold(false, |found, &byte| found | is_special(byte))
+    // Bytes, not bits: compilers know how to join those of many at once.
+    chunk.iter().fold(0, |found, &byte| found | u8::from(is_special(byte))) != 0
 }
 
 #[inline]
@@ -64,18 +66,13 @@ fn is_special(byte: u8) -> bool {
 fn first_special_in_words(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks::<WORD>();
     for (number, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = special_bytes(word);
+        let found = special_bytes(u64::from_le_bytes(*word));
         if found != 0 {
-            return Some(number * WORD + (found.trailing_zeros() / 8) as usize);
+            return Some(number * WORD + words::first(found));
         }
     }
     let at = rest.iter().position(|&byte| is_special(byte))?;
     Some(words.len() * WORD + at)
-}
-
-const fn each(byte: u8) -> u64 {
-    u64::from_le_bytes([byte; WORD])
 }
 
 /// The high bit of each byte that is special; above the lowest of them others may be set as well.
@@ -92,8 +89,12 @@ fn special_bytes(word: u64) -> u64 {
 /// number ends there, what follows must tell.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
-    let whole = start + usize::from(*text.get(start)? == b'-');
-    let end = digits_end(text, whole)?;
+    let mut whole = start;
+    let mut end = digits_end(text, whole)?;
+    if end == start {
+        whole += usize::from(text[start] == b'-');
+        end = digits_end(text, whole)?;
+    }
     if end == whole || (text[whole] == b'0' && end > whole + 1) {
         return None;
     }
@@ -104,25 +105,23 @@ pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     digits_end(text, fraction).filter(|&end| end > fraction)
 }
 
-/// Position of the first byte from `start` on that is no digit.
+/// Position of the first byte from `at` on that is no digit.
 #[inline]
-fn digits_end(text: &[u8], start: usize) -> Option<usize> {
-    let (words, rest) = text.get(start..)?.as_chunks::<WORD>();
-    for (number, word) in words.iter().enumerate() {
-        let others = not_digits(u64::from_le_bytes(*word));
+fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(word) = words::at(text, at) {
+        let others = words::not_digits(word);
         if others != 0 {
-            return Some(start + number * WORD + (others.trailing_zeros() / 8) as usize);
+            return Some(at + words::first(others));
         }
+        at += WORD;
     }
-    let length = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    Some(start + words.len() * WORD + length)
+    last_digits_end(text, at)
 }
 
-/// The high bit of each byte that is no digit; above the lowest of them others may be missing.
-#[inline]
-fn not_digits(word: u64) -> u64 {
-    let digit = word ^ each(b'0');
-    (digit.wrapping_add(each(0x80 - 10)) | digit) & each(0x80)
+/// The same where less than a word is left.
+#[cold]
+fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
+    Some(at + text.get(at..)?.iter().position(|byte| !byte.is_ascii_digit())?)
 }
 
 /// Lists nest at most this deep here; the index is asked about others.
@@ -163,19 +162,33 @@ pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
 
 /// Position of the first byte from `at` on that is no blank.
 #[inline]
-pub(in super::super) fn behind_blanks(text: &[u8], at: usize) -> Option<usize> {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-    Some(at + text.get(at..)?.iter().position(|byte| !is_blank(byte))?)
+pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at = match *text.get(at)? {
+            b' ' => behind_spaces(text, at + 1),
+            b'\n' | b'\r' | b'\t' => at + 1,
+            _ => return Some(at),
+        };
+    }
+}
+
+/// Position behind the spaces from `at` on, most of them at least: lines are indented by many.
+#[inline]
+fn behind_spaces(text: &[u8], at: usize) -> usize {
+    let Some(word) = words::at(text, at) else { return at };
+    // At most seven: a word of nothing but spaces has its last one looked at again.
+    at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
 /// Whether two texts of the same length are the same. For the few bytes of a step that takes half
 /// the time of a call of `memcmp`; what it saves in all stands at `strings::Recent`.
 #[inline]
-pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
         32.. => is_same_in::<32>(a, b),
         16.. => is_same_in::<16>(a, b),
         8.. => is_same_in::<8>(a, b),
+        4.. => is_same_in::<4>(a, b),
         _ => a.iter().zip(b).all(|(a, b)| a == b),
     }
 }
