@@ -146,9 +146,13 @@ impl TraceDiff {
         let programs: PerSide<Program> =
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
-        let align = || match order::in_order(trees) {
-            true => align_in_order(programs.as_ref(), &options.aliases),
-            false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
+        let align = || {
+            let (pairing, regions) = match order::in_order(trees) {
+                true => align_in_order(programs.as_ref(), &options.aliases),
+                false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
+            };
+            let merged = MergedTree::build(trees, &pairing.partners);
+            (pairing, regions, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
         // The alignment keeps one thread busy; another one finds out meanwhile what depends on one tree.
@@ -161,8 +165,7 @@ impl TraceDiff {
                 }
             }
         };
-        let ((pairing, regions), ()) = rayon::join(align, look_ahead);
-        let merged = MergedTree::build(trees, &pairing.partners);
+        let ((pairing, regions, merged), ()) = rayon::join(align, look_ahead);
         let mut notes = Notes::default();
         notes.add(
             "ALIGNMENT_CUT",

@@ -31,6 +31,9 @@ impl Phases {
     /// The same with the annotations of the trace.
     pub(super) fn annotated(tree: &CallTree, annotations: &[Annotation]) -> Phases {
         let evidence = Evidence::of(tree, annotations);
+        if evidence.is_none() {
+            return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
+        }
         // What is known at the calls above the current one, with these calls.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
@@ -87,6 +90,14 @@ impl Evidence {
             is_training: found.iter().any(says_training) || is_backward.contains(&true),
             is_backward,
         }
+    }
+
+    /// Whether nothing tells a phase, as in a trace of inference without annotations.
+    fn is_none(&self) -> bool {
+        let says_nothing = |thread: &Innermost| thread.changes.is_empty();
+        self.annotated.iter().all(says_nothing)
+            && !self.leads_to_backward.contains(&true)
+            && !self.is_backward.contains(&true)
     }
 
     fn at(&self, tree: &CallTree, call: CallId, above: Known) -> Known {
