@@ -44,7 +44,7 @@ pub struct Account {
 impl Account {
     pub(super) fn new(diff: &TraceDiff, measure: Measure, rows: &[Row]) -> Account {
         Account {
-            totals: PerSide::from_fn(|side| totals(diff.tree(side), measure, rows, side)),
+            totals: PerSide::from_fn_at_once(|side| totals(diff.tree(side), measure, rows, side)),
             rows: PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum()),
         }
     }

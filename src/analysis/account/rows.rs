@@ -16,6 +16,7 @@ use crate::program::Measure;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::{Nanos, busy_time};
 use crate::tree::{CallId, CallKind};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// What a row stands for.
@@ -102,9 +103,7 @@ pub(in crate::analysis) fn assign(
             row_of[side][slot] = at as u32;
         }
     }
-    for row in &mut rows {
-        fill(diff, measure, row);
-    }
+    rows.par_iter_mut().for_each(|row| fill(diff, measure, row));
     sort(diff, rows, row_of)
 }
 
