@@ -128,6 +128,7 @@ mod tests {
         assert_eq!(Unit::fitting(PerSide::default()).label(), "us");
     }
 
+    #[cfg(feature = "cli")]
     #[test]
     fn exact_figures_have_every_nanosecond() {
         assert_eq!(Unit::Millis.show_exact(Nanos(12_498_000_037)), "12498.000037");
