@@ -1,8 +1,8 @@
 //! Who is whose partner, while several parts of the traces are aligned at once.
 //!
 //! What is below one pair is a range of calls that nobody else writes to meanwhile, so that the order in which
-//! threads and their parts (`apart`) are aligned is of no consequence; the columns are atomic so
-//! that they can be shared.
+//! threads and their parts (`apart`) are aligned is of no consequence; the columns are atomic so that they can be
+//! shared.
 
 use super::Pairing;
 use crate::diff::{NONE, Relation};
