@@ -304,7 +304,7 @@ impl Comparison {
         let tree = build(side, &read(side, input, options)?, options)?;
         let first = self.tree(side).clone();
         let diff = TraceDiff::with_options(first, tree, options.diff.clone());
-        Ok(Run::of(&Analysis::with_options(diff, options.analysis.clone())))
+        Ok(self.analysis.further_run(side, diff))
     }
 
     /// The account of the time, and all that is worked out from it.

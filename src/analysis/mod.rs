@@ -71,6 +71,8 @@ pub struct Analysis {
     notes: Notes,
     /// Further runs of each side.
     runs: PerSide<Vec<Run>>,
+    /// For each step of the baseline whether it is compared; `None` where all that have a partner are.
+    chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
 
@@ -130,6 +132,7 @@ impl Analysis {
             options,
             notes,
             runs,
+            chosen_steps: None,
             cached,
         };
         analysis.note_unclassified();

@@ -63,6 +63,5 @@ fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
         return analysis.idle_cause_of_runs(side, cause);
     }
-    let events = cause.rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
-    Some(analysis.times_of_runs(side, events))
+    Some(analysis.busy_cause_of_runs(side, cause))
 }

@@ -10,8 +10,13 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side, Trace};
 
 /// Two steps of a matrix product of so many µs, with further ops of 5 µs below one op.
 fn run(gemm: f64, others: &[&str]) -> Trace {
+    steps(2, gemm, others)
+}
+
+/// So many such steps.
+fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
-        for number in 1..=2 {
+        for number in 1..=count {
             t.step(number, |t| {
                 t.op(Op::new("aten::linear"), |t| {
                     t.op(Op::new("aten::mm"), |t| t.kernel("gemm", gemm));
@@ -93,6 +98,104 @@ fn steps_and_causes_have_the_time_of_each_run_in_the_order_in_which_they_were_na
 }
 
 #[test]
+fn runs_of_other_numbers_of_steps_take_as_long_in_a_step() {
+    // Two against five on the two sides, and on one of them.
+    for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
+        let runs = |counts: [u32; 2], gemm: f64| {
+            counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
+        };
+        let told = |kind: TableKind, after: f64, name: &str| {
+            let comparison = compare(runs(counts[0], 100.0), runs(counts[1], after));
+            column(comparison.analysis(), kind, name)
+        };
+        // The product and what is beside it.
+        let same = told(TableKind::Verdicts, 100.0, "verdict");
+        assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
+        // A row of `diff_stats` is the op of one of the two steps that are compared.
+        for (kind, share) in [
+            (TableKind::Rows, 0.5),
+            (TableKind::Names, 1.0),
+            (TableKind::Kernels, 1.0),
+            (TableKind::Causes, 1.0),
+            (TableKind::Verdicts, 1.0),
+        ] {
+            let figure = if kind == TableKind::Verdicts { "median_us" } else { "run_median_us" };
+            let [before, after] =
+                ["trace1", "trace2"].map(|side| told(kind, 160.0, &format!("{figure}_{side}")));
+            let expected = [100.0, 160.0].map(|time| format!("{:.3}", time * share));
+            let mut rows = before.iter().zip(&after);
+            let has = rows.any(|(a, b)| [a, b] == expected.each_ref());
+            assert!(has, "{counts:?} {}: {before:?} {after:?}", kind.name());
+        }
+        for side in ["trace1", "trace2"] {
+            let each = told(TableKind::Causes, 160.0, &format!("run_times_us_{side}"));
+            let time = if side == "trace1" { "100.000; 100.000" } else { "160.000; 160.000" };
+            assert!(each.iter().any(|each| each == time), "{counts:?}: {each:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_has_the_same_times_whichever_side_it_is_of() {
+    let open = |name: &str| {
+        let path =
+            format!("{}/examples/traces/h100/{name}.pt.trace.json.gz", env!("CARGO_MANIFEST_DIR"));
+        Trace::open(path).expect("a trace")
+    };
+    // Two steps and five of one program.
+    let two_and_five = || vec![open("train_base"), open("train_five_steps")];
+    let five_and_two = || vec![open("train_five_steps"), open("train_again")];
+    let comparison = compare(two_and_five(), five_and_two());
+    let analysis = comparison.analysis();
+    let [before, after] = ["run_times_us_trace1", "run_times_us_trace2"]
+        .map(|name| column(analysis, TableKind::Causes, name));
+    let mut compared = 0;
+    for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
+        let (Some((_, five_before)), Some((five_after, _))) =
+            (before.split_once("; "), after.split_once("; "))
+        else {
+            continue;
+        };
+        // What no call of the first run waits for belongs to a place around it: that is another one for
+        // each first run.
+        if cause.rows.is_empty() && cause.place != "(between calls)" {
+            continue;
+        }
+        compared += 1;
+        assert_eq!(five_before, five_after, "{:?} {}", cause.reason, cause.place);
+    }
+    assert!(compared > 40, "{compared} causes have times of runs");
+    let verdicts = column(analysis, TableKind::Verdicts, "verdict");
+    let changed = verdicts.iter().filter(|verdict| ["slower", "faster"].contains(&&***verdict));
+    assert_eq!(changed.count(), 0, "one program on both sides");
+}
+
+#[test]
+fn idle_time_of_steps_without_a_partner_is_divided_by_their_number() {
+    let runs = |count: u32| [300.0, 300.0].map(|micros| loading_steps(count, micros)).to_vec();
+    let comparison = compare(runs(2), runs(5));
+    let idle = |name: &str| column(comparison.analysis(), TableKind::Idle, name);
+    let launched = idle("launched");
+    let number = |cell: &String| cell.parse::<f64>().ok();
+    let [whole, median] = [idle("idle_trace2"), idle("run_median_us_trace2")];
+    let mut told = 0;
+    for (launched, (whole, median)) in launched.iter().zip(whole.iter().zip(&median)) {
+        let steps = match &**launched {
+            "window" => 2.0,
+            "unpaired_step" => 3.0,
+            _ => continue,
+        };
+        told += 1;
+        assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
+    }
+    assert!(told >= 4, "{launched:?}");
+    // No step of the other side is without a partner.
+    let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
+    let median = idle("run_median_us_trace1");
+    assert!(median.iter().enumerate().filter(|&at| of_others(at)).all(|(_, cell)| cell.is_empty()));
+}
+
+#[test]
 fn work_outside_of_steps_has_no_times_of_runs() {
     let traces = |time: f64| vec![run(time, &[]), run(time + 1.0, &[])];
     let comparison = compare(traces(100.0), traces(200.0));
@@ -105,12 +208,19 @@ fn work_outside_of_steps_has_no_times_of_runs() {
 
 /// One step in which a loader takes so long before the kernel is launched.
 fn loading(micros: f64) -> Trace {
+    loading_steps(1, micros)
+}
+
+/// So many such steps.
+fn loading_steps(count: u32, micros: f64) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
-        t.step(1, |t| {
-            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
-            t.frame("data.py(9): __next__", |t| t.idle(micros));
-            t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
-        });
+        for number in 1..=count {
+            t.step(number, |t| {
+                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+                t.frame("data.py(9): __next__", |t| t.idle(micros));
+                t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 10.0));
+            });
+        }
     });
     compared::trace("run", &trace.json())
 }

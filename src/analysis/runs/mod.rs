@@ -4,14 +4,20 @@
 //! to its partner in the first, or, where it has none, to the row of its lowest common op. What has no
 //! place in the first run at all varies among the runs of one side: it is added up apart.
 
+mod per_step;
 mod variation;
 
+use super::wall::Part;
 use super::{Analysis, Cause, IdleKind, IdleRow, StepPlace, StepRow, WallBasis, robust};
+use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
+use per_step::SharedSteps;
+pub(super) use per_step::StepScope;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use variation::Variation;
 
 /// What the events of the first run of a side took in a further one.
@@ -19,8 +25,7 @@ use variation::Variation;
 pub struct Run {
     /// The file.
     pub name: String,
-    /// Number of its steps; 1 where it has none.
-    pub steps: usize,
+    shared: SharedSteps,
     /// Time of what the first run does not have.
     pub elsewhere: Nanos,
     /// Own wall time of a step, and what it is a mean of.
@@ -33,16 +38,16 @@ pub struct Run {
     idle: IdleTimes,
 }
 
-/// Idle time by its kind, whether it is of the window (whichever steps have a partner in the first run), and the call
-/// of the first run that has it; by no call where nobody is known.
-type IdleTimes = BTreeMap<(IdleKind, bool, Option<CallId>), Nanos>;
+/// Idle time by its kind, the steps that it is of, and the call of the first run that has it; by no call where
+/// nobody is known.
+type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
     /// The candidate of an analysis whose baseline is the first run.
-    pub fn of(analysis: &Analysis) -> Run {
+    fn of(analysis: &Analysis) -> Run {
         let mut run = Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
-            steps: analysis.steps(Side::Candidate).len().max(1),
+            shared: SharedSteps::of(analysis),
             elsewhere: Nanos::ZERO,
             wall: step_wall(analysis, Side::Candidate),
             variation: Variation::of(analysis),
@@ -65,10 +70,10 @@ impl Run {
         self.variation.points
     }
 
-    /// Its idle time before work of the window: kind, the call of the first run that has it, and how long.
+    /// Its idle time in steps that are compared: kind, the call of the first run that has it, and how long.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
-        let of_window = self.idle.iter().filter(|((_, of_window, _), _)| *of_window);
-        of_window.map(|(&(kind, _, call), &time)| (kind, call, time))
+        let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
+        compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
     /// What it took that an accounted event of the first run stands for.
@@ -96,7 +101,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
         let owners = [row.owner, row.lowest_common].into_iter().flatten();
         let call = owners.filter_map(|id| merged.node(id).call(Side::Baseline)).next();
         if time > Nanos::ZERO && row.owner.is_some() == call.is_some() {
-            *times.entry((row.kind, row.part.is_of_window(), call)).or_default() += time;
+            *times.entry((row.kind, row.part, call)).or_default() += time;
         }
     }
     times
@@ -170,6 +175,13 @@ pub struct RunNoise {
 }
 
 impl Analysis {
+    /// A further run of a side: the candidate of a comparison with the first one.
+    pub fn further_run(&self, side: Side, with_first: impl Into<Arc<TraceDiff>>) -> Run {
+        let mut analysis = Analysis::with_options(with_first, self.options.clone());
+        analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
+        Run::of(&analysis)
+    }
+
     /// The analysis with further runs of each side, each aligned with the first of its side. Verdicts
     /// rest on the runs where both sides have several.
     #[must_use]
@@ -205,13 +217,16 @@ impl Analysis {
         })
     }
 
-    /// The time that events of the first run took in a step of each run of their side.
+    /// The time that events of the first run took in a step of each run of their side; in one of those that
+    /// are compared, where one side has more steps and all of these events are in such.
     pub fn run_figures<'c>(
         &self,
         side: Side,
         events: impl IntoIterator<Item = &'c CallId>,
     ) -> RunFigures {
-        RunFigures::of(&self.times_of_runs(side, events))
+        let events: Vec<CallId> = events.into_iter().copied().collect();
+        let scope = self.scope_of(side, &events);
+        RunFigures::of(&self.times_of_runs(side, &events, scope))
     }
 
     /// What a step took in each run that has one of this position, the first run's first.
@@ -231,12 +246,12 @@ impl Analysis {
         let key = match owner {
             // A call that this side does not have waits in none of its runs.
             Some(None) => None,
-            Some(Some(call)) => Some((row.kind, row.part.is_of_window(), Some(call))),
-            None => Some((row.kind, row.part.is_of_window(), None)),
+            Some(Some(call)) => Some((row.kind, row.part, Some(call))),
+            None => Some((row.kind, row.part, None)),
         };
         let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
         let further: Vec<Nanos> = self.runs[side].iter().map(time).collect();
-        self.per_step_of_runs(side, row.time[side], &further)
+        self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
     /// What a cause of idle time was in a step of each run, in µs, the first run's first. `None` for a cause
@@ -244,38 +259,50 @@ impl Analysis {
     pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();
-        is_idle.then(|| self.per_step_of_runs(side, cause.time[side], further)).flatten()
+        let times = || self.idle_per_step(side, StepScope::Compared, cause.time[side], further);
+        is_idle.then(times).flatten()
     }
 
-    /// Idle time of the first run and of the further ones, each over its whole window, in a step in µs.
-    fn per_step_of_runs(&self, side: Side, first: Nanos, further: &[Nanos]) -> Option<Vec<f64>> {
-        let (wall, runs) = (self.wall(), &self.runs[side]);
-        let is_alike = runs.iter().all(|run| run.wall.0 == wall.basis());
-        let steps = std::iter::once(wall.totals(side).steps.max(1))
-            .chain(runs.iter().map(|run| run.steps as u64));
-        let times = std::iter::once(&first).chain(further).zip(steps);
-        is_alike.then(|| times.map(|(time, steps)| time.as_micros() / steps as f64).collect())
-    }
-
-    /// Time of events of the first run in a step of each run, in µs, the first run's first.
-    pub fn times_of_runs<'c>(
+    /// Like [`Analysis::per_step`], of idle time. `None` where some runs have steps and others not, and
+    /// where none has such steps.
+    fn idle_per_step(
         &self,
         side: Side,
-        events: impl IntoIterator<Item = &'c CallId>,
+        scope: StepScope,
+        first: Nanos,
+        further: &[Nanos],
+    ) -> Option<Vec<f64>> {
+        let is_alike = self.runs[side].iter().all(|run| run.wall.0 == self.wall().basis());
+        let times = || self.per_step(side, scope, first, further.iter().copied());
+        is_alike.then(times).filter(|times| !times.is_empty())
+    }
+
+    /// What the work of a cause took in a step of each run, in µs, the first run's first.
+    pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
+        let events = cause.rows.iter().flat_map(|&row| &self.rows()[row].events[side]);
+        let events: Vec<CallId> = events.copied().collect();
+        self.times_of_runs(side, &events, StepScope::Compared)
+    }
+
+    /// Time of events of the first run in a step of each run, in µs, the first run's first. A run that
+    /// has none of the steps is left out.
+    pub(super) fn times_of_runs(
+        &self,
+        side: Side,
+        events: &[CallId],
+        scope: StepScope,
     ) -> Vec<f64> {
         let steps = self.steps(side);
         let in_steps: Vec<CallId> = events
-            .into_iter()
+            .iter()
             .copied()
             .filter(|&event| steps.is_empty() || steps.step(event).is_some())
             .collect();
-        let first: Nanos = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
-        let mut times = vec![first.as_micros() / steps.len().max(1) as f64];
-        for run in &self.runs[side] {
+        let first = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
+        let further = self.runs[side].iter().map(|run| {
             let slots = in_steps.iter().filter_map(|&event| self.slot(side, event));
-            let time: Nanos = slots.map(|slot| run.time(slot)).sum();
-            times.push(time.as_micros() / run.steps as f64);
-        }
-        times
+            slots.map(|slot| run.time(slot)).sum()
+        });
+        self.per_step(side, scope, first, further)
     }
 }

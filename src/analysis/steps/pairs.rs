@@ -9,16 +9,20 @@ use crate::tree::CallId;
 /// The steps of both traces that are compared call by call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::analysis) struct StepPairs {
-    /// For each step whether it has a partner.
+    /// For each step whether it is compared.
     is_paired: PerSide<Vec<bool>>,
+    /// Number of pairs, with those that are not to be compared.
+    all: usize,
 }
 
 impl StepPairs {
     /// Rows with work on both sides vote for the steps that they are in. `None` where both traces have
-    /// as many steps, and where no step has a partner: then all are compared.
+    /// as many steps, and where no step has a partner: then all are compared, unless the analysis is
+    /// to compare some steps of the baseline only.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
-        if counts.baseline == counts.candidate {
+        let chosen = analysis.chosen_steps.as_deref();
+        if counts.baseline == counts.candidate && chosen.is_none() {
             return None;
         }
         let mut votes = StepVotes::new();
@@ -32,18 +36,30 @@ impl StepPairs {
         let pairs = mutual_pairs(&votes);
         let mut is_paired = counts.map(|count| vec![false; count]);
         for (a, b) in &pairs {
-            is_paired.baseline[a.index()] = true;
-            is_paired.candidate[b.index()] = true;
+            let is_chosen = chosen.is_none_or(|chosen| chosen[a.index()]);
+            is_paired.baseline[a.index()] = is_chosen;
+            is_paired.candidate[b.index()] = is_chosen;
         }
-        (!pairs.is_empty()).then_some(StepPairs { is_paired })
+        let is_told = chosen.is_some() || !pairs.is_empty();
+        is_told.then_some(StepPairs { is_paired, all: pairs.len() })
     }
 
-    /// Whether a step has no partner.
+    /// For each step of a side whether it is compared.
+    pub(in crate::analysis) fn compared(&self, side: Side) -> &[bool] {
+        &self.is_paired[side]
+    }
+
+    /// Number of pairs, with those that are not to be compared.
+    pub(in crate::analysis) fn all(&self) -> usize {
+        self.all
+    }
+
+    /// Whether a step is not compared.
     pub(in crate::analysis) fn is_alone(&self, side: Side, step: StepId) -> bool {
         !self.is_paired[side][step.index()]
     }
 
-    /// Whether a call is in a step that has no partner.
+    /// Whether a call is in a step that is not compared.
     pub(in crate::analysis) fn leaves_out(
         &self,
         analysis: &Analysis,
@@ -53,7 +69,7 @@ impl StepPairs {
         analysis.steps(side).step(call).is_some_and(|step| self.is_alone(side, step))
     }
 
-    /// Number of pairs.
+    /// Number of pairs that are compared.
     pub(in crate::analysis) fn len(&self) -> u64 {
         self.is_paired.baseline.iter().filter(|&&is_paired| is_paired).count() as u64
     }

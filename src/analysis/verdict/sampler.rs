@@ -4,6 +4,7 @@
 use super::family::Question;
 use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
+use crate::analysis::runs::StepScope;
 use crate::program::{StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -79,9 +80,10 @@ impl<'a> Sampler<'a> {
             Repeats::Runs => {
                 let changed: Vec<CallId> =
                     events.iter().copied().filter(|&event| has_changed(event)).collect();
+                let scope = if self.all_steps { StepScope::All } else { StepScope::Compared };
                 Sums {
-                    samples: self.analysis.times_of_runs(side, events),
-                    changed: self.analysis.times_of_runs(side, &changed),
+                    samples: self.analysis.times_of_runs(side, events, scope),
+                    changed: self.analysis.times_of_runs(side, &changed, scope),
                     time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
                 }
             }

@@ -160,6 +160,11 @@ impl Wall {
         self.pairs.as_ref().map(StepPairs::len)
     }
 
+    /// Which steps of both sides are compared, where not all are.
+    pub(super) fn step_pairs(&self) -> Option<&StepPairs> {
+        self.pairs.as_ref()
+    }
+
     /// Whether a step has no partner, where one side has more steps.
     pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
         self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
