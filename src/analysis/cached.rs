@@ -23,7 +23,7 @@ pub(super) struct Cached {
     efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
     /// What the steps of the first runs took.
-    pub(super) step_times: PerSide<OnceLock<Vec<StepTime>>>,
+    pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
     pub(super) fusions: OnceLock<Vec<FusionRow>>,

@@ -1,4 +1,4 @@
-//! `steps`: the steps of both sides, paired by position, then the work outside of them.
+//! `steps`: the steps of both sides, partners in one row, then the work outside of them.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -9,12 +9,16 @@ use std::sync::Arc;
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
     const WORD: (ColumnType, &str) = (ColumnType::Word, "");
+    const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
     Columns::new()
         .text(
             "step",
-            "position of the step, from 0 (what `--steps` takes); `(outside steps)`; `(launch not in trace)`",
+            "position of the step in the baseline, or, where that has none of it, in the candidate, from 0 (what `--steps` takes); `(outside steps)`; `(launch not in trace)`",
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
+        .sides("step_*", WHOLE, "its position on each side, from 0", |a, r, side| {
+            r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
+        })
         .sides("name_*", TEXT, "text of the annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
@@ -39,7 +43,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             walls,
         ))
         .table(
-            (name, "step of both traces, paired by position, and the work outside of steps"),
+            (name, "step of both traces, and the work outside of steps; where one trace has more steps, those are partners that causes are of, else those of one position"),
             analysis,
             |analysis| Box::new(analysis.step_rows().into_iter()),
         )
@@ -61,14 +65,13 @@ fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
     of_runs(analysis, row, side, |step| step.wall_us)
 }
 
-/// What the step at this position took in each run that has it.
+/// What the step took in each run that has a partner of it.
 fn of_runs(
     analysis: &Analysis,
     row: &StepRow,
     side: Side,
     pick: fn(&StepTime) -> f64,
 ) -> Option<Vec<f64>> {
-    let StepPlace::Step(step) = row.place else { return None };
-    let steps = analysis.runs_of_step(side, step);
+    let steps = analysis.runs_of_step(side, row.steps[side].as_ref()?.id);
     (!steps.is_empty()).then(|| steps.iter().map(pick).collect())
 }

@@ -13,6 +13,12 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
+/// The steps of the rows of the table, each side by its position.
+fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
+    let places = analysis.step_places();
+    places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
+}
+
 /// A step of one op whose kernels take this many µs.
 fn step(t: &mut HostThread<'_>, number: u32, micros: f64) {
     t.step(number, |t| t.op("aten::mm", |t| t.kernel("gemm", micros)));
@@ -43,7 +49,58 @@ fn work_belongs_to_the_step_that_launched_it() {
 }
 
 #[test]
-fn steps_pair_by_position_and_what_is_left_over_stays() {
+fn where_one_trace_has_more_steps_partners_are_those_of_the_calls_in_them() {
+    let one = |names: &[&str]| {
+        let builder = TraceBuilder::cuda().thread("main", |t| {
+            for (number, name) in names.iter().enumerate() {
+                t.step(number as u32, |t| {
+                    t.op("aten::add", |t| t.kernel("elementwise", 5.0));
+                    t.op(*name, |t| {
+                        t.op("aten::mm", |t| t.kernel("gemm", 50.0));
+                        t.op("aten::relu", |t| t.kernel("relu", 5.0));
+                    });
+                });
+            }
+        });
+        builder.json()
+    };
+    let all = one(&["aten::embedding", "aten::linear", "aten::norm", "aten::conv2d"]);
+    let two = one(&["aten::linear", "aten::conv2d"]);
+    compare_texts(&PerSide::new(all.clone(), two.clone()), |analysis| {
+        let expected = [[Some(0), None], [Some(1), Some(0)], [Some(2), None], [Some(3), Some(1)]];
+        assert_eq!(places(analysis), expected);
+    });
+    compare_texts(&PerSide::new(two, all), |analysis| {
+        let expected = [[None, Some(0)], [Some(0), Some(1)], [None, Some(2)], [Some(1), Some(3)]];
+        assert_eq!(places(analysis), expected);
+    });
+}
+
+/// Two steps against five of one program, recorded.
+#[test]
+fn steps_with_a_partner_are_those_that_causes_are_of() {
+    let path = |name: &str| {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        root.join(format!("examples/traces/h100/{name}.pt.trace.json.gz"))
+    };
+    let paths = PerSide::new(path("train_base"), path("train_five_steps"));
+    compare_files(paths, |analysis| {
+        let places = places(analysis);
+        assert_eq!(places.len(), 5);
+        let mut on_both = 0;
+        for row in analysis.rows() {
+            let step = |side: Side| analysis.steps(side).step(row.calls[side]?);
+            if let [Some(one), Some(two)] = Side::BOTH.map(step) {
+                on_both += 1;
+                assert!(places.contains(&[Some(one.0), Some(two.0)]), "{one:?} {two:?}");
+            }
+        }
+        assert!(on_both > 200, "{on_both} rows");
+    });
+}
+
+#[test]
+fn a_step_without_a_partner_and_work_outside_of_steps_stay() {
     let one = TraceBuilder::cuda()
         .thread("main", |t| {
             step(t, 7, 10.0);

@@ -8,7 +8,7 @@ mod per_step;
 mod variation;
 
 use super::wall::Part;
-use super::{Analysis, Cause, IdleKind, IdleRow, StepPlace, StepRow, WallBasis, robust};
+use super::{Analysis, Cause, IdleKind, IdleRow, WallBasis, robust};
 use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -31,8 +31,8 @@ pub struct Run {
     /// Own wall time of a step, and what it is a mean of.
     wall: (WallBasis, f64),
     variation: Variation,
-    /// Its steps by position.
-    steps_of: Vec<StepTime>,
+    /// Its partners of the steps of the first run.
+    steps_of: Vec<Option<StepTime>>,
     /// By slot of the first run.
     times: Vec<Nanos>,
     idle: IdleTimes,
@@ -51,7 +51,7 @@ impl Run {
             elsewhere: Nanos::ZERO,
             wall: step_wall(analysis, Side::Candidate),
             variation: Variation::of(analysis),
-            steps_of: step_times(analysis, Side::Candidate),
+            steps_of: step_times(analysis, Side::Baseline, Side::Candidate),
             times: vec![Nanos::ZERO; analysis.slots(Side::Baseline)],
             idle: idle_times(analysis),
         };
@@ -107,17 +107,18 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
     times
 }
 
-/// What the steps of a side took, by position.
-fn step_times(analysis: &Analysis, side: Side) -> Vec<StepTime> {
-    let rows = analysis.step_rows().into_iter();
-    let is_of_side =
-        |row: &StepRow| matches!(row.place, StepPlace::Step(_)) && row.steps[side].is_some();
-    rows.filter(is_of_side)
-        .map(|row| StepTime {
-            time_us: row.figures[side].time.as_micros(),
-            wall_us: row.figures[side].wall().as_micros(),
-        })
-        .collect()
+/// What the partners on the side `of` took of the steps on the side `by`, by their position.
+fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
+    let mut times = vec![None; analysis.steps(by).len()];
+    for row in analysis.step_rows() {
+        if let (Some(step), Some(_)) = (&row.steps[by], &row.steps[of]) {
+            times[step.id.index()] = Some(StepTime {
+                time_us: row.figures[of].time.as_micros(),
+                wall_us: row.figures[of].wall().as_micros(),
+            });
+        }
+    }
+    times
 }
 
 /// Own wall time of a step in µs, and what it is a mean of.
@@ -229,13 +230,13 @@ impl Analysis {
         RunFigures::of(&self.times_of_runs(side, &events, scope))
     }
 
-    /// What a step took in each run that has one of this position, the first run's first.
+    /// What a step took in each run that has a partner of it, the first run's first.
     pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
-        let first = self.cached.step_times[side].get_or_init(|| step_times(self, side));
+        let first = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
         let further = self.runs[side].iter().map(|run| &run.steps_of);
         std::iter::once(first)
             .chain(further)
-            .filter_map(|steps| steps.get(step.index()).copied())
+            .filter_map(|steps| steps.get(step.index()).copied().flatten())
             .collect()
     }
 

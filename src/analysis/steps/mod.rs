@@ -56,7 +56,7 @@ impl Figures {
 /// What a row of the steps table stands for, in the order of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
-    /// The step at this position on each side.
+    /// A step, by its position in the baseline, or in the candidate where the baseline has none.
     Step(StepId),
     /// Work launched in no step.
     Outside,
@@ -64,12 +64,12 @@ pub enum StepPlace {
     NotCaptured,
 }
 
-/// A step on both sides, paired by position.
+/// A step on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRow {
     /// What the row stands for.
     pub place: StepPlace,
-    /// The steps; `None` where a side has none at this position.
+    /// The steps; `None` where a side has none of it.
     pub steps: PerSide<Option<StepName>>,
     /// What they come to.
     pub figures: PerSide<Figures>,
@@ -78,6 +78,8 @@ pub struct StepRow {
 /// How a step is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepName {
+    /// Its position on its side.
+    pub id: StepId,
     /// Text of the annotation, or `repeat 0`.
     pub name: String,
     /// The phase of the step, where its batches agree on one.
@@ -96,28 +98,49 @@ pub struct PhaseRow {
 }
 
 impl Analysis {
-    /// The steps of both sides, paired by position, then the work outside of them. The times add
-    /// up to the account on both sides.
+    /// The steps of both sides, then the work outside of them. The times add up to the account on both
+    /// sides. Where one side has more steps, partners are those that the calls in them have, as for
+    /// causes; else steps are paired by position.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
 
     fn find_step_rows(&self) -> Vec<StepRow> {
         let steps = PerSide::from_fn(|side| self.steps(side));
-        let count = steps.baseline.len().max(steps.candidate.len());
-        let figures = PerSide::from_fn(|side| self.step_figures(side, steps[side], count));
-        let places = (0..count as u32)
-            .map(|at| StepPlace::Step(StepId(at)))
-            .chain([StepPlace::Outside, StepPlace::NotCaptured]);
-        places
-            .enumerate()
-            .map(|(at, place)| StepRow {
+        let figures = PerSide::from_fn(|side| self.step_figures(side, steps[side]));
+        let in_steps = self.step_places().into_iter().filter_map(|ids| {
+            let place = StepPlace::Step(ids.baseline.or(ids.candidate)?);
+            let of_step = |side: Side| ids[side].map(|id| figures[side][id.index()]);
+            Some(StepRow {
                 place,
-                steps: PerSide::from_fn(|side| self.step_text(side, steps[side], place)),
-                figures: PerSide::from_fn(|side| figures[side][at]),
+                steps: PerSide::from_fn(|side| {
+                    ids[side].map(|id| self.step_name(side, steps[side], id))
+                }),
+                figures: PerSide::from_fn(|side| of_step(side).unwrap_or_default()),
             })
-            .filter(|row| is_step(row) || Side::BOTH.iter().any(|&s| has_any(&row.figures[s])))
-            .collect()
+        });
+        let outside = [StepPlace::Outside, StepPlace::NotCaptured].map(|place| StepRow {
+            place,
+            steps: PerSide::default(),
+            figures: PerSide::from_fn(|side| {
+                figures[side][steps[side].len() + usize::from(place == StepPlace::NotCaptured)]
+            }),
+        });
+        let outside = outside
+            .into_iter()
+            .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])));
+        in_steps.chain(outside).collect()
+    }
+
+    /// The steps of both sides in order; partners together.
+    pub fn step_places(&self) -> Vec<PerSide<Option<StepId>>> {
+        if let Some(pairs) = self.wall().step_pairs() {
+            return pairs.places();
+        }
+        let counts = PerSide::from_fn(|side| self.steps(side).len());
+        let at = |at: usize, side: Side| (at < counts[side]).then_some(StepId(at as u32));
+        let places = 0..counts.baseline.max(counts.candidate);
+        places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
     }
 
     /// The phases that either side has, in the order of [`Phase::ALL`]. The times add up to the
@@ -139,8 +162,9 @@ impl Analysis {
             .collect()
     }
 
-    fn step_figures(&self, side: Side, steps: &Steps, count: usize) -> Vec<Figures> {
-        let tree = self.tree(side);
+    /// Those of each step, of what was launched outside of steps, and of what nobody launched.
+    fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
+        let (tree, count) = (self.tree(side), steps.len());
         let group = |call: CallId| match steps.step(call) {
             Some(step) => step.index(),
             None if self.is_captured(tree, call) => count,
@@ -184,10 +208,8 @@ impl Analysis {
         tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
     }
 
-    fn step_text(&self, side: Side, steps: &Steps, place: StepPlace) -> Option<StepName> {
-        let StepPlace::Step(step) = place else { return None };
-        let span = steps.spans().get(step.index())?;
-        Some(StepName { name: steps.name(self.tree(side), step), phase: span.phase })
+    fn step_name(&self, side: Side, steps: &Steps, id: StepId) -> StepName {
+        StepName { id, name: steps.name(self.tree(side), id), phase: steps.span(id).phase }
     }
 }
 
@@ -247,10 +269,6 @@ impl Figures {
             Activity::Communication => self.communication += time,
         }
     }
-}
-
-fn is_step(row: &StepRow) -> bool {
-    matches!(row.place, StepPlace::Step(_))
 }
 
 fn has_any(figures: &Figures) -> bool {

@@ -5,14 +5,15 @@ use crate::diff::{StepVotes, mutual_pairs};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
+use std::collections::BTreeMap;
 
 /// The steps of both traces that are compared call by call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::analysis) struct StepPairs {
     /// For each step whether it is compared.
     is_paired: PerSide<Vec<bool>>,
-    /// Number of pairs, with those that are not to be compared.
-    all: usize,
+    /// The partner of each step of the baseline, of those that are not to be compared, too.
+    pairs: BTreeMap<StepId, StepId>,
 }
 
 impl StepPairs {
@@ -41,7 +42,7 @@ impl StepPairs {
             is_paired.candidate[b.index()] = is_chosen;
         }
         let is_told = chosen.is_some() || !pairs.is_empty();
-        is_told.then_some(StepPairs { is_paired, all: pairs.len() })
+        is_told.then_some(StepPairs { is_paired, pairs })
     }
 
     /// For each step of a side whether it is compared.
@@ -51,7 +52,40 @@ impl StepPairs {
 
     /// Number of pairs, with those that are not to be compared.
     pub(in crate::analysis) fn all(&self) -> usize {
-        self.all
+        self.pairs.len()
+    }
+
+    /// The steps of both sides in order, pairs together.
+    pub(super) fn places(&self) -> Vec<PerSide<Option<StepId>>> {
+        let mut places = Vec::new();
+        let alone = |side: Side, at: usize| {
+            let mut place = PerSide::default();
+            place[side] = Some(StepId(at as u32));
+            place
+        };
+        let mut has_partner = vec![false; self.is_paired.candidate.len()];
+        self.pairs.values().for_each(|step| has_partner[step.index()] = true);
+        let mut next = 0;
+        let mut alone_before = |end: usize, places: &mut Vec<_>| {
+            for at in next..end {
+                if !has_partner[at] {
+                    places.push(alone(Side::Candidate, at));
+                }
+            }
+            next = next.max(end);
+        };
+        for at in 0..self.is_paired.baseline.len() {
+            let step = StepId(at as u32);
+            match self.pairs.get(&step) {
+                Some(&partner) => {
+                    alone_before(partner.index(), &mut places);
+                    places.push(PerSide::new(Some(step), Some(partner)));
+                }
+                None => places.push(alone(Side::Baseline, at)),
+            }
+        }
+        alone_before(self.is_paired.candidate.len(), &mut places);
+        places
     }
 
     /// Whether a step is not compared.

@@ -5,7 +5,7 @@
 
 use super::Slice;
 use super::places::CausePlace;
-use crate::analysis::{Analysis, StepPlace};
+use crate::analysis::Analysis;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -17,7 +17,7 @@ const PASSED_ON: i64 = 95;
 
 /// A step of both traces; the windows of the wall time where a side has no steps.
 pub(super) struct Shown {
-    step: Option<StepId>,
+    step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
     host_end: PerSide<Nanos>,
     end: PerSide<Nanos>,
@@ -30,13 +30,13 @@ impl Shown {
             let (start, end) = (windows.map(|w| w.start), windows.map(|w| w.end));
             return Shown { step: None, start, host_end: end, end };
         };
-        let span = |side| *analysis.steps(side).span(step);
+        let span = |side| *analysis.steps(side).span(step[side]);
         let start = PerSide::from_fn(|side| span(side).start);
         let host_end = PerSide::from_fn(|side| span(side).end);
         let end = PerSide::from_fn(|side| {
             let (tree, steps) = (analysis.tree(side), analysis.steps(side));
             let gpu = tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
-            let launched = gpu.filter(|&call| steps.step(call) == Some(step));
+            let launched = gpu.filter(|&call| steps.step(call) == Some(step[side]));
             let ends = launched.filter_map(|call| tree.event(call));
             ends.map(|event| tree.trace().end(event)).fold(host_end[side], Nanos::max)
         });
@@ -45,12 +45,13 @@ impl Shown {
 
     /// The number that people know the step by.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
-        self.step.map(|step| analysis.told_step(step))
+        self.step.map(|step| analysis.told_step(step.baseline))
     }
 
     /// What a side calls the step; empty where there is none.
     pub(super) fn name(&self, analysis: &Analysis, side: Side) -> String {
-        let name = |step| analysis.steps(side).name(analysis.tree(side), step);
+        let name =
+            |step: PerSide<StepId>| analysis.steps(side).name(analysis.tree(side), step[side]);
         self.step.map_or_else(String::new, name)
     }
 
@@ -72,7 +73,7 @@ impl Shown {
     /// Whether a call was made, or launched, in it.
     pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         match self.step {
-            Some(step) => analysis.steps(side).step(call) == Some(step),
+            Some(step) => analysis.steps(side).step(call) == Some(step[side]),
             None => true,
         }
     }
@@ -139,27 +140,39 @@ fn drop_passing(analysis: &Analysis, slices: &mut Vec<Slice>, causes: &[CausePla
     slices.retain(|slice| keeps[slice.node.index()]);
 }
 
-fn choose_step(analysis: &Analysis) -> Option<StepId> {
-    let steps = PerSide::from_fn(|side| analysis.steps(side).len());
-    let count = steps.baseline.min(steps.candidate);
-    let told = told_by_causes(analysis, count);
-    let distances = distances(analysis, count);
+fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
+    let rows: Vec<(PerSide<StepId>, Nanos)> = analysis
+        .step_rows()
+        .into_iter()
+        .filter_map(|row| {
+            let steps = row.steps.as_ref().map(|step| step.as_ref().map(|step| step.id));
+            let walls = row.figures.as_ref().map(|figures| figures.wall());
+            Some((PerSide::new(steps.baseline?, steps.candidate?), walls.difference()))
+        })
+        .collect();
+    let told = told_by_causes(analysis, &rows);
+    let distances = distances(&rows);
     let key = |&at: &usize| (told[at], Reverse(distances[at]), Reverse(at));
-    (0..count).max_by_key(key).map(|at| StepId(at as u32))
+    (0..rows.len()).max_by_key(key).map(|at| rows[at].0)
 }
 
-/// For each step, how much of the leading causes' differences stands at calls of it.
-fn told_by_causes(analysis: &Analysis, count: usize) -> Vec<i64> {
+/// For each pair of steps, how much of the leading causes' differences stands at calls of it.
+fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
-    let mut told = vec![0; count];
+    let places = PerSide::from_fn(|side| {
+        let mut places = vec![None; analysis.steps(side).len()];
+        rows.iter().enumerate().for_each(|(at, (steps, _))| places[steps[side].index()] = Some(at));
+        places
+    });
+    let mut told = vec![0; rows.len()];
     for cause in analysis.causes().leading() {
-        let mut has = vec![false; count];
+        let mut has = vec![false; rows.len()];
         for &node in &cause.nodes {
             for side in Side::BOTH {
                 let call = merged.node(node).call(side);
                 let step = call.and_then(|call| analysis.steps(side).step(call));
-                if let Some(has) = step.and_then(|step| has.get_mut(step.index())) {
-                    *has = true;
+                if let Some(at) = step.and_then(|step| places[side][step.index()]) {
+                    has[at] = true;
                 }
             }
         }
@@ -170,16 +183,11 @@ fn told_by_causes(analysis: &Analysis, count: usize) -> Vec<i64> {
     told
 }
 
-/// For each step, how far its difference lies from that in the middle.
-fn distances(analysis: &Analysis, count: usize) -> Vec<i64> {
-    let rows = analysis.step_rows();
-    let is_step = |place| matches!(place, StepPlace::Step(_));
-    let walls = rows.iter().filter(|row| is_step(row.place)).take(count);
-    let differences: Vec<i64> = walls
-        .map(|row| row.figures.as_ref().map(|figures| figures.wall()).difference().0)
-        .collect();
+/// For each pair of steps, how far its difference lies from that in the middle.
+fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
+    let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();
     sorted.sort_unstable();
-    let middle = sorted.get(count / 2).copied().unwrap_or_default();
+    let middle = sorted.get(rows.len() / 2).copied().unwrap_or_default();
     differences.iter().map(|difference| (difference - middle).abs()).collect()
 }
