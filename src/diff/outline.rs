@@ -1,7 +1,7 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, Category, EventId, Trace};
+use crate::trace::{Arguments, Category, EventId, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -227,6 +227,32 @@ impl<'a> Outline<'a> {
             (_, arguments) => Some(2 * arguments + 1),
         };
         [Some(2 * self.keys[at].0), more]
+    }
+
+    /// Whether two calls hold the same to the letter, call by call: queries and what is noise in names included,
+    /// but for the noise in the names of the two themselves where they are ops or frames. Times may differ.
+    pub(super) fn hold_the_same(&self, one: u32, two: u32) -> bool {
+        let length = self.end(one) - one;
+        length == self.end(two) - two
+            && (0..length).all(|at| {
+                let (i, j) = (one + at, two + at);
+                let (x, y) = (i as usize, j as usize);
+                self.exact[x] == self.exact[y]
+                    && self.shape[x] == self.shape[y]
+                    && self.keys[x] == self.keys[y]
+                    && self.arguments[x] == self.arguments[y]
+                    && self.end(i) - i == self.end(j) - j
+                    && self.kind(i) == self.kind(j)
+                    && self.own_weight(i) == self.own_weight(j)
+                    && self.is_hidden(i) == self.is_hidden(j)
+                    && self.is_gpu_path(i) == self.is_gpu_path(j)
+                    && ((at == 0 && self.is_op_or_frame(i)) || self.name(i) == self.name(j))
+            })
+    }
+
+    /// The name of a call to the letter, interned; `None` of a root.
+    fn name(&self, call: u32) -> Option<TextId> {
+        self.tree.event(CallId(call)).map(|event| self.tree.trace().name_id(event))
     }
 
     fn weigh(&mut self) {

@@ -142,6 +142,12 @@ impl Steps {
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
     }
+
+    /// Whether calls that follow each other in preorder, from the first one to before `end`, were all made in
+    /// one step, or all in none.
+    pub(crate) fn are_in_one(&self, first: CallId, end: CallId) -> bool {
+        self.of_calls.is_one(first.index()..end.index())
+    }
 }
 
 fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {

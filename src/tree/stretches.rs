@@ -1,6 +1,8 @@
 //! A column in which many calls in a row mostly have one value, which is kept once for all of them: steps, layers and
 //! modules hold many calls, and a large trace has millions.
 
+use std::ops::Range;
+
 /// Entries after which it is noted which stretch they are in, so that no search is needed.
 const BLOCK: usize = 64;
 
@@ -38,6 +40,18 @@ impl<T: Copy + PartialEq> Stretches<T> {
 
     /// The value at a position; `None` behind the end.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
+        self.stretch(at).map(|stretch| self.values[stretch])
+    }
+
+    /// Whether the positions of a range, not beyond the end, are in one stretch.
+    pub(crate) fn is_one(&self, range: Range<usize>) -> bool {
+        let stretch = self.stretch(range.start);
+        let next = stretch.and_then(|stretch| self.starts.get(stretch + 1));
+        next.is_none_or(|&next| next as usize >= range.end)
+    }
+
+    /// The stretch that a position is in; `None` behind the end.
+    fn stretch(&self, at: usize) -> Option<usize> {
         if at >= self.len {
             return None;
         }
@@ -45,7 +59,7 @@ impl<T: Copy + PartialEq> Stretches<T> {
         while self.starts.get(stretch + 1).is_some_and(|&next| next as usize <= at) {
             stretch += 1;
         }
-        Some(self.values[stretch])
+        Some(stretch)
     }
 }
 
@@ -79,6 +93,9 @@ mod tests {
             let stretches: Stretches<u8> = values.iter().copied().collect();
             for at in 0..=values.len() {
                 prop_assert_eq!(stretches.get(at), values.get(at).copied());
+                let end = (at + 3).min(values.len());
+                let is_one = values[at..end].windows(2).all(|two| two[0] == two[1]);
+                prop_assert_eq!(stretches.is_one(at..end), is_one);
             }
         }
     }

@@ -11,6 +11,7 @@
 //! ```
 
 use super::Aligner;
+use super::recurring::Recurring;
 use super::weights::PIECE;
 use crate::side::{PerSide, Side};
 use rayon::Scope;
@@ -41,7 +42,10 @@ impl<'a> Aligner<'a> {
     where
         'a: 's,
     {
+        // What was found below pairs may have been added to since.
+        self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
+            self.recurring.close(self.pending.len());
             self.align_below(a, b);
             if self.is_large(a, b) {
                 let both = self.both;
@@ -59,7 +63,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// Whether there may be more than one piece below two calls.
-    fn is_large(&self, a: u32, b: u32) -> bool {
+    pub(super) fn is_large(&self, a: u32, b: u32) -> bool {
         self.outlines.baseline.size(a).min(self.outlines.candidate.size(b)) >= 2 * PIECE
     }
 

@@ -77,7 +77,8 @@ impl Links {
         !self.is_free(side, call) && self.relation(side, call).is_common()
     }
 
-    fn relation(&self, side: Side, call: u32) -> Relation {
+    /// How a call that has a partner relates to it.
+    pub(super) fn relation(&self, side: Side, call: u32) -> Relation {
         OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }
 

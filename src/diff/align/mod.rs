@@ -19,6 +19,7 @@ mod left_behind;
 mod links;
 mod moves;
 mod plain;
+mod recurring;
 mod renames;
 mod runs;
 mod score;
@@ -37,6 +38,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use links::Links;
 use moves::Likeness;
+use recurring::Recurring;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -111,6 +113,8 @@ struct Aligner<'a> {
     bags: Bags<'a>,
     /// The stack of pairs whose children are still to be aligned: the last one is next.
     pending: Vec<(u32, u32)>,
+    /// What was found below pairs, for the next pairs that are equal to them.
+    recurring: Recurring,
     /// The calls among which the lists stand that are being aligned.
     scope: PerSide<Range<u32>>,
     /// How many calls the longer one of these lists has.
@@ -127,6 +131,7 @@ impl<'a> Aligner<'a> {
             outlines: both.outlines,
             bags: Bags::new(both.outlines),
             pending: Vec::new(),
+            recurring: Recurring::default(),
             scope: PerSide::from_fn(|_| 0..0),
             siblings: 0,
             row: Vec::new(),
@@ -163,9 +168,10 @@ impl<'a> Aligner<'a> {
 
     /// Aligns the children of a pair.
     fn align_below(&mut self, a: u32, b: u32) {
-        if !self.pair_identical(a, b) {
+        if !self.pair_identical(a, b) && !self.pair_as_before(a, b) {
             // What moved late may hold calls that found their partners before.
-            let lists = self.free_of(&self.children(a, b));
+            let children = self.children(a, b);
+            let lists = self.free_of(&children);
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
                 b + 1..self.outlines.candidate.end(b),
@@ -176,13 +182,17 @@ impl<'a> Aligner<'a> {
 
     /// What is to be aligned below a pair: the calls directly below; but below a graph launch whose
     /// capture only one side has the GPU events, which stand at another depth there.
-    fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
+    fn children(&mut self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
             let (tree, call) = (self.trees[side], CallId(calls[side]));
             tree.is_graph_launch(call).then(|| tree.is_bare_replay(call))
         };
         let [one, two] = Side::BOTH.map(is_bare);
+        if one.and(two).is_some() {
+            // The times of the events may decide, and what is known of the graph.
+            self.recurring.forget_open();
+        }
         match one.zip(two) {
             Some((one, two)) if one != two => PerSide::from_fn(|side| {
                 let (tree, call) = (self.trees[side], CallId(calls[side]));
@@ -276,6 +286,9 @@ impl<'a> Aligner<'a> {
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.both.links.add_cut_blocks(aligned.cut_blocks);
+        if aligned.cut_blocks > 0 {
+            self.recurring.forget_open();
+        }
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
         let mut pairs: Vec<_> = pairs.collect();
         self.pair_renumbered(lists, &mut pairs);
@@ -386,6 +399,10 @@ impl<'a> Aligner<'a> {
             }
         }
         for of_kind in launches.into_values() {
+            if of_kind.baseline.len() != of_kind.candidate.len() {
+                // How long kernels ran may decide, which the next equal pair may tell otherwise.
+                self.recurring.forget_open();
+            }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
                 1 => self.longest(side, &of_kind[side]),
                 _ => of_kind[side].clone(),

@@ -1,0 +1,107 @@
+//! A pair that is equal to one aligned before → the same partners below it, found once and copied.
+//!
+//! ```text
+//! trace1   layer₀(a b c)   layer₁(a b c)   layer₂(a b c)   …      what is below layer₁ and LAYER₁ stands
+//! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      below all layers after them
+//! ```
+//!
+//! All that aligning looks at must be equal: the calls of both subtrees to the letter, that none of them has
+//! a partner yet, and that each subtree is in one step. What depends on times is not copied.
+
+use super::Aligner;
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
+use rustc_hash::FxHashMap;
+
+/// So many kinds of pairs (32 bytes each) are remembered; then all are forgotten.
+const MOST_KINDS: usize = 1 << 13;
+
+/// Fingerprints of the two calls of a pair.
+type Kind = (u64, u64);
+
+/// The last pair of a kind.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    pair: (u32, u32),
+    /// Whether what is below it can be copied.
+    is_model: bool,
+}
+
+/// A pair below which all is being aligned, to be copied then.
+#[derive(Debug)]
+struct Open {
+    kind: Kind,
+    pair: (u32, u32),
+    /// How many pairs wait while nothing below it does.
+    waiting: usize,
+}
+
+/// The pairs below which one piece of work has aligned all.
+#[derive(Debug, Default)]
+pub(super) struct Recurring {
+    known: FxHashMap<Kind, Known>,
+    /// The outermost first.
+    open: Vec<Open>,
+}
+
+impl Recurring {
+    /// Keeps the pairs below which nothing is left to be aligned, as only so many pairs wait.
+    pub(super) fn close(&mut self, waiting: usize) {
+        while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
+            self.known.insert(done.kind, Known { pair: done.pair, is_model: true });
+        }
+    }
+
+    /// What was found below the open pairs is not to be copied: something else than their calls had a say.
+    pub(super) fn forget_open(&mut self) {
+        self.open.clear();
+    }
+}
+
+impl Aligner<'_> {
+    /// Gives the calls below a pair the partners that those below an equal one have; `false` where none is known.
+    pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let kind = (x.exact[a as usize], y.exact[b as usize]);
+        let Some(known) = self.recurring.known.get(&kind).copied() else {
+            // Most pairs are the only ones of their kind, so nothing is looked at for the first of them.
+            if self.recurring.known.len() >= MOST_KINDS {
+                self.recurring.known.clear();
+            }
+            self.recurring.known.insert(kind, Known { pair: (a, b), is_model: false });
+            return false;
+        };
+        if self.is_large(a, b) || !self.depends_on_itself(a, b) {
+            return false;
+        }
+        let is_copy =
+            known.is_model && x.hold_the_same(known.pair.0, a) && y.hold_the_same(known.pair.1, b);
+        if is_copy {
+            self.copy(known.pair, (a, b));
+        } else {
+            let waiting = self.pending.len();
+            self.recurring.open.push(Open { kind, pair: (a, b), waiting });
+        }
+        is_copy
+    }
+
+    /// Whether nothing but the two subtrees has a say in how they are aligned.
+    fn depends_on_itself(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        Side::BOTH.into_iter().all(|side| {
+            let (call, end) = (calls[side], self.outlines[side].end(calls[side]));
+            self.both.programs[side].steps().are_in_one(CallId(call + 1), CallId(end))
+                && (call + 1..end).all(|below| self.is_free(side, below))
+        })
+    }
+
+    fn copy(&self, model: (u32, u32), (a, b): (u32, u32)) {
+        let links = self.both.links;
+        for at in 1..self.outlines.baseline.end(a) - a {
+            if let Some(partner) = links.partner(Side::Baseline, model.0 + at) {
+                let relation = links.relation(Side::Baseline, model.0 + at);
+                links.link(a + at, b + (partner - model.1), relation);
+            }
+        }
+    }
+}
