@@ -238,7 +238,7 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with the step and a value that is not empty. Empty ones are fixed, so
     /// no text starts with two steps.
-    // A call for each step would cost a tenth of the time of an event.
+    // A call for each step takes 2 % more instructions of reading.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
