@@ -41,7 +41,7 @@ pub(super) fn number(word: u64) -> Option<u64> {
 }
 
 /// The number that the first `count` bytes stand for, which are digits.
-#[inline]
+#[inline(always)]
 pub(super) fn leading_number(word: u64, count: usize) -> u64 {
     let digits = word ^ each(b'0');
     value(digits.unbounded_shl(8 * (WORD - count) as u32))

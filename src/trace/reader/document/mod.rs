@@ -154,13 +154,21 @@ impl Document {
     /// How many bytes that were; the text starts at `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
+        // What stood between the last two events, the brace included: mostly it stands there again.
+        let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
-            && let Some(start) = next_event(text, used, after)
+            && let Some(start) =
+                behind_gap(text, used, gap).or_else(|| next_event(text, used, after))
         {
             let mut fields = Fields::default();
             match self.known.read(text, start, &mut fields) {
-                Some(end) if end - start <= LONG_ELEMENT => used = end,
+                Some(end) if end - start <= LONG_ELEMENT => {
+                    if after == After::Element {
+                        gap = &text[used..=start];
+                    }
+                    used = end;
+                }
                 Some(_) | None => break,
             }
             self.builder.add(&fields, base + start as u64);
@@ -424,6 +432,13 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
         return Ok(false);
     }
     repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
+}
+
+/// Where the next event starts, if `gap` stands before it, which ends in its brace.
+#[inline]
+fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
+    let start = from + gap.len().checked_sub(1)?;
+    known::is_same(text.get(from..=start)?, gap).then_some(start)
 }
 
 /// Where the next event starts, if no more than a comma and blanks stand before it.

@@ -45,10 +45,11 @@ fn first_special(text: &[u8]) -> Option<usize> {
     if let Some(at) = first_special_in_words(&text[..head]) {
         return Some(at);
     }
+    let text = &text[head..];
     let (chunks, _) = text.as_chunks::<CHUNK>();
     let plain = chunks.iter().position(has_special).unwrap_or(chunks.len()) * CHUNK;
-    let rest = text.get(plain..)?;
-    Some(plain + first_special_in_words(&rest[..rest.len().min(CHUNK)])?)
+    let rest = &text[plain..];
+    Some(head + plain + first_special_in_words(&rest[..rest.len().min(CHUNK)])?)
 }
 
 fn has_special(chunk: &[u8; CHUNK]) -> bool {
@@ -89,6 +90,22 @@ fn special_bytes(word: u64) -> u64 {
 /// number ends there, what follows must tell.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
+    short_number_end(text, start).or_else(|| any_number_end(text, start))
+}
+
+/// The same for whole numbers that are shorter than a word, as most are.
+#[inline]
+fn short_number_end(text: &[u8], start: usize) -> Option<usize> {
+    let word = words::at(text, start)?;
+    let count = words::first_digits(word);
+    let [first, ..] = word.to_le_bytes();
+    let behind = word.unbounded_shr(8 * count as u32) as u8;
+    let is_whole = count > 0 && count < WORD && behind != b'.';
+    (is_whole && (first != b'0' || count == 1)).then_some(start + count)
+}
+
+#[inline(never)]
+fn any_number_end(text: &[u8], start: usize) -> Option<usize> {
     let mut whole = start;
     let mut end = digits_end(text, whole)?;
     if end == start {
