@@ -14,6 +14,10 @@
 use super::NONE;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
+use rayon::prelude::*;
+
+/// Fewer nodes are not worth another thread.
+const FEWEST_AT_ONCE: usize = 4_096;
 
 /// A node of the merged tree: dense, in preorder, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -163,8 +167,10 @@ impl Drafts {
             *draft = calls.len() as u32;
             calls.push((NONE, call));
         }
-        let parents = parents(trees, &calls, &of_candidate);
-        let order = order(trees.baseline.len(), &of_candidate);
+        let (parents, order) = rayon::join(
+            || parents(trees, &calls, &of_candidate),
+            || order(trees.baseline.len(), &of_candidate),
+        );
         Drafts { calls, parents, order }
     }
 
@@ -209,7 +215,8 @@ impl Children {
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
-        .iter()
+        .par_iter()
+        .with_min_len(FEWEST_AT_ONCE)
         .map(|&calls| match node_of(calls) {
             MergedNode::Only(side, call) => {
                 trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))

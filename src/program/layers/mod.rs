@@ -167,6 +167,9 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
         .filter(|(_, back)| layers[back.index()] == IN_NONE)
         .map(|&(forward, back)| (back, layers[forward.index()]))
         .collect();
+    if linked.is_empty() {
+        return layers;
+    }
     for (back, layer) in linked {
         layers[back.index()] = layer;
     }
