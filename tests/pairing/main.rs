@@ -12,3 +12,4 @@ mod places;
 mod random_laws;
 mod real_changes;
 mod recorded;
+mod recurring;

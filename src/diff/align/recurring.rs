@@ -74,8 +74,10 @@ impl Aligner<'_> {
         if self.is_large(a, b) || !self.depends_on_itself(a, b) {
             return false;
         }
-        let is_copy =
-            known.is_model && x.hold_the_same(known.pair.0, a) && y.hold_the_same(known.pair.1, b);
+        let is_copy = known.is_model
+            && x.hold_the_same(known.pair.0, a)
+            && y.hold_the_same(known.pair.1, b)
+            && self.keeps_to_itself(known.pair);
         if is_copy {
             self.copy(known.pair, (a, b));
         } else {
@@ -92,6 +94,17 @@ impl Aligner<'_> {
             let (call, end) = (calls[side], self.outlines[side].end(calls[side]));
             self.both.programs[side].steps().are_in_one(CallId(call + 1), CallId(end))
                 && (call + 1..end).all(|below| self.is_free(side, below))
+        })
+    }
+
+    /// Whether all partners of what is below the first call of a pair are below the second one, and the
+    /// other way round: something that moved may have been found elsewhere since.
+    fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
+        let pair = PerSide::new(a, b);
+        let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);
+        Side::BOTH.into_iter().all(|side| {
+            let mut partners = below(side).filter_map(|call| self.both.links.partner(side, call));
+            partners.all(|partner| below(side.other()).contains(&partner))
         })
     }
 

@@ -1,0 +1,80 @@
+//! Layers that recur under other names: what is found below the first of them is copied to the others,
+//! and only where nothing tells them apart.
+
+use crate::support::compared::{compare_texts, shaped};
+use crate::support::find::calls;
+use crate::support::trace_builder::{HostThread, TraceBuilder};
+use tracetree::diff::{Relation, TraceDiff};
+use tracetree::{PerSide, Side};
+
+/// What each op is called on the two sides.
+const NAMES: [[&str; 2]; 4] = [
+    ["old::attention", "new::fused_attention"],
+    ["old::scores", "new::qk"],
+    ["old::weigh", "new::softmax_v"],
+    ["old::project", "new::output"],
+];
+const LAYERS: usize = 8;
+
+/// A layer of four renamed ops and two that keep their name.
+fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_>)) {
+    let [all, scores, weigh, project] = NAMES.map(|names| names[side]);
+    t.op(shaped(all, 64), |t| {
+        t.op(shaped(scores, 32), |t| t.kernel("gemm_a", 20.0));
+        t.op(shaped(weigh, 16), |t| {
+            inside(t);
+            t.op(shaped("aten::div", 16), |t| t.kernel("divide", 3.0));
+            t.kernel("gemm_b", 30.0);
+        });
+        t.op(shaped(project, 8), |t| {
+            t.kernel("gemm_c", 10.0);
+            t.kernel("bias", 2.0);
+        });
+    });
+    t.op(shaped("aten::add", 64), |t| t.kernel("add", 5.0));
+}
+
+/// Aligns both sides; `inside` puts something more into an op of a layer.
+fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
+    let traces = [0, 1].map(|side| {
+        let builder = TraceBuilder::cuda().thread("main", |t| {
+            for at in 0..LAYERS {
+                layer(t, side, |t| inside(t, side, at));
+            }
+        });
+        builder.json()
+    });
+    let [one, two] = traces;
+    compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
+}
+
+/// Every op of every layer, and its kernels, have their partners in the same layer.
+fn all_in_their_layers(diff: &TraceDiff) {
+    let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
+    for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {
+        let [mine_calls, their_calls] = [(Side::Baseline, mine), (Side::Candidate, theirs)]
+            .map(|(side, name)| calls(diff.tree(side), name));
+        assert_eq!((mine_calls.len(), their_calls.len()), (LAYERS, LAYERS), "{mine}");
+        for (at, (&one, &two)) in mine_calls.iter().zip(&their_calls).enumerate() {
+            assert_eq!(diff.partner(Side::Baseline, one), Some(two), "{mine} of layer {at}");
+            let expected = if mine == theirs { Relation::Same } else { Relation::Renamed };
+            assert_eq!(diff.relation(Side::Baseline, one), expected, "{mine} of layer {at}");
+        }
+    }
+}
+
+#[test]
+fn every_layer_has_the_partners_of_the_first_ones() {
+    align(|_, _, _| ());
+}
+
+#[test]
+fn a_query_more_in_one_layer_leaves_the_others_where_they_are() {
+    // Fingerprints leave queries out, since two runs differ in them at will.
+    let some = |t: &mut HostThread<'_>, side: usize, at: usize| {
+        if (side, at) == (1, 5) || (side, at) == (0, 6) {
+            t.call("cudaFuncGetAttributes");
+        }
+    };
+    align(some);
+}
