@@ -67,11 +67,8 @@ impl StepPairs {
         self.pairs.values().for_each(|step| has_partner[step.index()] = true);
         let mut next = 0;
         let mut alone_before = |end: usize, places: &mut Vec<_>| {
-            for at in next..end {
-                if !has_partner[at] {
-                    places.push(alone(Side::Candidate, at));
-                }
-            }
+            let free = (next..end).filter(|&at| !has_partner[at]);
+            places.extend(free.map(|at| alone(Side::Candidate, at)));
             next = next.max(end);
         };
         for at in 0..self.is_paired.baseline.len() {
