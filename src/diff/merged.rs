@@ -14,10 +14,6 @@
 use super::NONE;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
-use rayon::prelude::*;
-
-/// Fewer nodes are not worth another thread.
-const FEWEST_AT_ONCE: usize = 4_096;
 
 /// A node of the merged tree: dense, in preorder, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -167,10 +163,8 @@ impl Drafts {
             *draft = calls.len() as u32;
             calls.push((NONE, call));
         }
-        let (parents, order) = rayon::join(
-            || parents(trees, &calls, &of_candidate),
-            || order(trees.baseline.len(), &of_candidate),
-        );
+        let parents = parents(trees, &calls, &of_candidate);
+        let order = order(trees.baseline.len(), &of_candidate);
         Drafts { calls, parents, order }
     }
 
@@ -215,8 +209,7 @@ impl Children {
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
-        .par_iter()
-        .with_min_len(FEWEST_AT_ONCE)
+        .iter()
         .map(|&calls| match node_of(calls) {
             MergedNode::Only(side, call) => {
                 trees[side].parent(call).map_or(NONE, |parent| above.draft(side, parent))

@@ -229,9 +229,9 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
-    /// Whether two calls hold the same to the letter, call by call: queries and what is noise in names included,
+    /// Whether two calls and all that they hold are equal to the letter, call by call: queries and what is noise in names included,
     /// but for the noise in the names of the two themselves where they are ops or frames. Times may differ.
-    pub(super) fn hold_the_same(&self, one: u32, two: u32) -> bool {
+    pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two
             && (0..length).all(|at| {

@@ -47,8 +47,7 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
 
 /// The figures of rows of the account, by their positions.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
-    let events = rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]);
-    Some(analysis.run_figures(side, events))
+    Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
 /// The time of each run, for tables whose rows people read one by one; none with one run on a side.

@@ -2,7 +2,7 @@
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
-use crate::support::traces::real;
+use crate::support::traces::{self, real};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -483,8 +483,7 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     for (trace, backend) in
         [("rocm", "aten::miopen_convolution"), ("cuda", "aten::cudnn_convolution")]
     {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("examples/traces/resnet.{trace}.json.gz"));
+        let path = traces::example(&format!("resnet.{trace}.json.gz"));
         let tree = CallTree::build(Trace::open(path).expect("an example"));
         let efficiency = TraceEfficiency::new(tree, &Models::builtin(), &Peaks::builtin());
         let flops = |name: &str| -> f64 {

@@ -4,10 +4,10 @@ use crate::support::files::unpacked;
 use crate::support::recording::{Kind, Recording};
 use crate::support::resnet::training;
 use crate::support::trace_builder::Platform;
-use std::path::PathBuf;
+use crate::support::traces;
 
 fn committed(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples/traces").join(name);
+    let path = traces::example(name);
     unpacked(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -3,6 +3,7 @@
 
 use crate::support::compared;
 use crate::support::trace_builder::{Op, TraceBuilder};
+use crate::support::traces;
 use tracetree::analysis::Analysis;
 use tracetree::report::{answer_remarks, summarise, write_csv};
 use tracetree::tables::TableKind;
@@ -137,11 +138,7 @@ fn runs_of_other_numbers_of_steps_take_as_long_in_a_step() {
 
 #[test]
 fn a_run_has_the_same_times_whichever_side_it_is_of() {
-    let open = |name: &str| {
-        let path =
-            format!("{}/examples/traces/h100/{name}.pt.trace.json.gz", env!("CARGO_MANIFEST_DIR"));
-        Trace::open(path).expect("a trace")
-    };
+    let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
     // Two steps and five of one program.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
@@ -266,10 +263,7 @@ fn the_same_run_again_takes_as_long_everywhere() {
         ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
         ("h100/resnet_eager.pt.trace.json.gz", "h100/resnet_tf32_off.pt.trace.json.gz"),
     ] {
-        let open = |name: &str| {
-            let path = format!("{}/examples/traces/{name}", env!("CARGO_MANIFEST_DIR"));
-            Trace::open(path).expect("a trace")
-        };
+        let open = |name: &str| Trace::open(traces::example(name)).expect("a trace");
         let twice = |name: &str| vec![open(name), open(name)];
         let comparison = compare(twice(baseline), twice(candidate));
         for kind in [TableKind::Idle, TableKind::Causes, TableKind::Efficiency] {

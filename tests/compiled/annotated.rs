@@ -1,9 +1,9 @@
 //! Graphs whose kernels name the part of the program that they were captured in: the parts below the launch.
 
-use crate::recorded_on_a_gpu::example;
 use crate::support::files::unpacked;
 use crate::support::laws;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
+use crate::support::traces::h100;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -159,10 +159,10 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
 /// The recorded replay with the modules that its capture tells of in its kernels, as PyTorch would write them; and the
 /// modules of each kernel, by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
-    let replay = Trace::open(example("decode_graph")).expect("a trace");
-    let capture = Trace::open(example("decode_graph.capture")).expect("a trace");
+    let replay = Trace::open(h100("decode_graph")).expect("a trace");
+    let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");
     let tree = Captures::of([capture]).add_to(&CallTree::build(replay), TreeOptions::default());
-    let bytes = unpacked(&example("decode_graph")).expect("a trace");
+    let bytes = unpacked(&h100("decode_graph")).expect("a trace");
     let mut document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
     let mut modules = HashMap::new();
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
@@ -182,7 +182,7 @@ fn kernels_of_a_recorded_replay_stand_below_the_modules_that_they_name() {
     let (json, modules) = annotated_replay();
     assert!(modules.len() > 200, "{}", modules.len());
     let (tree, bare) =
-        (tree_of(&json), CallTree::build(Trace::open(example("decode_graph")).expect("a trace")));
+        (tree_of(&json), CallTree::build(Trace::open(h100("decode_graph")).expect("a trace")));
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
         let uid = tree.trace().uid(tree.event(call).expect("an event")).0;
         let mut parts: Vec<&str> = tree
@@ -213,8 +213,8 @@ fn rows(analysis: &Analysis) -> Vec<String> {
 #[test]
 fn where_only_one_side_names_parts_nothing_else_is_told() {
     let (json, _) = annotated_replay();
-    let open = |name| CallTree::build(Trace::open(example(name)).expect("a trace"));
-    let capture = Trace::open(example("decode_graph.capture")).expect("a trace");
+    let open = |name| CallTree::build(Trace::open(h100(name)).expect("a trace"));
+    let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");
     let captured = Captures::of([capture]).add_to(&open("decode_graph"), TreeOptions::default());
     for other in [open("decode_eager"), open("decode_graph"), captured] {
         let of = |replay| Analysis::new(TraceDiff::new(other.clone(), replay));

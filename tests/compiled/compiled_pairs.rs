@@ -3,6 +3,7 @@
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
+use crate::support::traces;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tracetree::diff::Region;
 use tracetree::{Analysis, PerSide, Side};
 
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/traces/{name}.pt.trace.json.gz"))
+    traces::example(&format!("{name}.pt.trace.json.gz"))
 }
 
 /// The events of a trace.

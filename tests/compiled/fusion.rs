@@ -342,11 +342,8 @@ fn one_linear_for_three_is_found_where_ops_stand_for_kernels() {
 
 #[test]
 fn a_region_says_what_each_of_its_kernels_stands_for() {
-    let path = |name: &str| {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        root.join(format!("examples/traces/{name}.pt.trace.json.gz"))
-    };
-    let paths = PerSide::new(path("cnn_eager"), path("cnn_compiled"));
+    let files = PerSide::new("cnn_eager.pt.trace.json.gz", "cnn_compiled.pt.trace.json.gz");
+    let paths = files.map(traces::example);
     compare_files(paths.as_ref(), |analysis| {
         let rows: Vec<&FusionRow> = analysis
             .fusions()

@@ -3,9 +3,9 @@
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
+use crate::support::traces::h100;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::diff::Relation;
 use tracetree::program::CaptureSource;
@@ -13,13 +13,8 @@ use tracetree::report::largest_differences;
 use tracetree::tree::{CallId, CallKind};
 use tracetree::{Analysis, Comparison, ComparisonOptions, PerSide, Side};
 
-pub(crate) fn example(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces/h100");
-    folder.join(format!("{name}.pt.trace.json.gz"))
-}
-
 fn compare(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
-    let paths = PerSide::new(example(base), example(new));
+    let paths = PerSide::new(h100(base), h100(new));
     compare_files(paths.as_ref(), |analysis| {
         assert!(analysis.account().is_exact());
         check(analysis);
@@ -28,7 +23,7 @@ fn compare(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
 
 /// GPU events of the JSON by name.
 fn gpu_events(name: &str) -> BTreeMap<String, usize> {
-    let bytes = unpacked(&example(name)).expect("a trace");
+    let bytes = unpacked(&h100(name)).expect("a trace");
     let document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
     let events = document["traceEvents"].as_array().expect("events");
     let is_gpu = |event: &&Value| {
@@ -149,9 +144,9 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
 
 /// Compares an eager run with replays of graphs whose capture is given.
 fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
-    let capture = CaptureSource::Files(vec![example(&format!("{new}.capture"))]);
+    let capture = CaptureSource::Files(vec![h100(&format!("{new}.capture"))]);
     let options = ComparisonOptions::default().captures(CaptureSource::Nowhere, capture);
-    let comparison = Comparison::open(example(base), example(new), &options).expect("a comparison");
+    let comparison = Comparison::open(h100(base), h100(new), &options).expect("a comparison");
     check(comparison.analysis());
 }
 

@@ -1,13 +1,13 @@
 //! `tracetree gate`, `baseline` and `history` as users run them: exit codes, formats, several runs.
 
+use crate::support::traces;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
 fn example(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
-    folder.join(name).display().to_string()
+    traces::example(name).display().to_string()
 }
 
 fn cnn() -> String {

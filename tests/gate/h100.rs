@@ -3,8 +3,9 @@
 
 use crate::support::files::inflated;
 use crate::support::gated::check;
+use crate::support::traces;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracetree::gate::{Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
@@ -12,14 +13,8 @@ use tracetree::trace::ReadOptions;
 /// The program that was run three times.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
 
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("examples/traces/h100")
-        .join(format!("{name}.pt.trace.json.gz"))
-}
-
 fn runs(names: &[&str], captures: CaptureSource) -> Digest {
-    let files: Vec<PathBuf> = names.iter().map(|name| path(name)).collect();
+    let files: Vec<PathBuf> = names.iter().map(|name| traces::h100(name)).collect();
     let options = vec![ReadOptions::default(); files.len()];
     Digester::default().captures(captures).read(&files, &options).expect("runs of one program")
 }
@@ -30,7 +25,7 @@ fn file(name: &str) -> Digest {
 
 /// A replay with its capture.
 fn captured(name: &str) -> Digest {
-    runs(&[name], CaptureSource::Files(vec![path(&format!("{name}.capture"))]))
+    runs(&[name], CaptureSource::Files(vec![traces::h100(&format!("{name}.capture"))]))
 }
 
 /// The rules that are broken.

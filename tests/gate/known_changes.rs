@@ -2,13 +2,13 @@
 //! `examples/traces/record_changes.py`: the rule of the change at its place, and no other.
 
 use crate::support::gated::{self, check, digest};
+use crate::support::traces;
 use std::path::PathBuf;
 use tracetree::gate::Gate;
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 
 fn path(variant: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("examples/traces/h100/train_{variant}.pt.trace.json.gz"))
+    traces::h100(&format!("train_{variant}"))
 }
 
 fn gate(variant: &str) -> Gate {

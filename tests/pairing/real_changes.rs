@@ -3,9 +3,8 @@
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;
-use crate::support::traces::real;
+use crate::support::traces::{self, real};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedNode, TraceDiff};
 use tracetree::tree::{CallId, CallKind, CallTree};
@@ -20,9 +19,7 @@ fn cpu(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
 
 /// A pair that was recorded on an H100 for this repository.
 fn h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces/h100");
-    let file = |name: &str| folder.join(format!("{name}.pt.trace.json.gz"));
-    compare_files(PerSide::new(file(baseline), file(candidate)), look);
+    compare_files(PerSide::new(baseline, candidate).map(traces::h100), look);
 }
 
 #[test]

@@ -79,11 +79,7 @@ fn where_one_trace_has_more_steps_partners_are_those_of_the_calls_in_them() {
 /// Two steps against five of one program, recorded.
 #[test]
 fn steps_with_a_partner_are_those_that_causes_are_of() {
-    let path = |name: &str| {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        root.join(format!("examples/traces/h100/{name}.pt.trace.json.gz"))
-    };
-    let paths = PerSide::new(path("train_base"), path("train_five_steps"));
+    let paths = PerSide::new("train_base", "train_five_steps").map(traces::h100);
     compare_files(paths, |analysis| {
         let places = places(analysis);
         assert_eq!(places.len(), 5);

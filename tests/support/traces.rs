@@ -67,10 +67,19 @@ const UNLIKE: [Names; 6] = [
     ("odd/ascend_trace_view.json.gz", "odd/minitoy.mi250.json.gz"),
 ];
 
+/// A file in `examples/traces`.
+pub fn example(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces").join(file)
+}
+
+/// A trace that was recorded on an H100 for this repository.
+pub fn h100(name: &str) -> PathBuf {
+    example(&format!("h100/{name}.pt.trace.json.gz"))
+}
+
 /// The pairs in `examples/traces`, and those that show a phenomenon in `tests/fixtures`.
 pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
-    let mut all = pairs(&folder, &EXAMPLES);
+    let mut all = pairs(&example(""), &EXAMPLES);
     all.extend(phenomena::ALL.iter().map(Phenomenon::files));
     all
 }

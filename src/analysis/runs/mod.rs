@@ -220,14 +220,9 @@ impl Analysis {
 
     /// The time that events of the first run took in a step of each run of their side; in one of those that
     /// are compared, where one side has more steps and all of these events are in such.
-    pub fn run_figures<'c>(
-        &self,
-        side: Side,
-        events: impl IntoIterator<Item = &'c CallId>,
-    ) -> RunFigures {
-        let events: Vec<CallId> = events.into_iter().copied().collect();
-        let scope = self.scope_of(side, &events);
-        RunFigures::of(&self.times_of_runs(side, &events, scope))
+    pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
+        let scope = self.scope_of(side, events);
+        RunFigures::of(&self.times_of_runs(side, events, scope))
     }
 
     /// What a step took in each run that has a partner of it, the first run's first.
@@ -280,9 +275,13 @@ impl Analysis {
 
     /// What the work of a cause took in a step of each run, in µs, the first run's first.
     pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
-        let events = cause.rows.iter().flat_map(|&row| &self.rows()[row].events[side]);
-        let events: Vec<CallId> = events.copied().collect();
+        let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
+    }
+
+    /// The accounted events of rows on one side; rows by their positions.
+    pub fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
+        rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 
     /// Time of events of the first run in a step of each run, in µs, the first run's first. A run that

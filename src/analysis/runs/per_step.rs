@@ -70,8 +70,10 @@ impl SharedSteps {
 impl Analysis {
     /// What events are divided by: where all of them are in steps that are compared, the number of those.
     pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
+        // Where all steps are compared nothing has to be looked up.
+        let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };
         let is_compared = |&event: &CallId| {
-            self.steps(side).step(event).is_some_and(|step| !self.wall().is_step_alone(side, step))
+            self.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
         };
         match events.iter().all(is_compared) {
             true => StepScope::Compared,

@@ -65,23 +65,20 @@ impl StepPairs {
         };
         let mut has_partner = vec![false; self.is_paired.candidate.len()];
         self.pairs.values().for_each(|step| has_partner[step.index()] = true);
-        let mut next = 0;
-        let mut alone_before = |end: usize, places: &mut Vec<_>| {
-            let free = (next..end).filter(|&at| !has_partner[at]);
-            places.extend(free.map(|at| alone(Side::Candidate, at)));
-            next = next.max(end);
-        };
+        let mut free = (0..has_partner.len()).filter(|&at| !has_partner[at]).peekable();
         for at in 0..self.is_paired.baseline.len() {
             let step = StepId(at as u32);
             match self.pairs.get(&step) {
                 Some(&partner) => {
-                    alone_before(partner.index(), &mut places);
+                    while let Some(at) = free.next_if(|&at| at < partner.index()) {
+                        places.push(alone(Side::Candidate, at));
+                    }
                     places.push(PerSide::new(Some(step), Some(partner)));
                 }
                 None => places.push(alone(Side::Baseline, at)),
             }
         }
-        alone_before(self.is_paired.candidate.len(), &mut places);
+        places.extend(free.map(|at| alone(Side::Candidate, at)));
         places
     }
 

@@ -170,8 +170,7 @@ impl<'a> Aligner<'a> {
     fn align_below(&mut self, a: u32, b: u32) {
         if !self.pair_identical(a, b) && !self.pair_as_before(a, b) {
             // What moved late may hold calls that found their partners before.
-            let children = self.children(a, b);
-            let lists = self.free_of(&children);
+            let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
                 b + 1..self.outlines.candidate.end(b),
@@ -182,17 +181,13 @@ impl<'a> Aligner<'a> {
 
     /// What is to be aligned below a pair: the calls directly below; but below a graph launch whose
     /// capture only one side has the GPU events, which stand at another depth there.
-    fn children(&mut self, a: u32, b: u32) -> PerSide<Vec<u32>> {
+    fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
             let (tree, call) = (self.trees[side], CallId(calls[side]));
             tree.is_graph_launch(call).then(|| tree.is_bare_replay(call))
         };
         let [one, two] = Side::BOTH.map(is_bare);
-        if one.and(two).is_some() {
-            // The times of the events may decide, and what is known of the graph.
-            self.recurring.forget_open();
-        }
         match one.zip(two) {
             Some((one, two)) if one != two => PerSide::from_fn(|side| {
                 let (tree, call) = (self.trees[side], CallId(calls[side]));

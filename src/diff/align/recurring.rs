@@ -19,14 +19,6 @@ const MOST_KINDS: usize = 1 << 13;
 /// Fingerprints of the two calls of a pair.
 type Kind = (u64, u64);
 
-/// The last pair of a kind.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    pair: (u32, u32),
-    /// Whether what is below it can be copied.
-    is_model: bool,
-}
-
 /// A pair below which all is being aligned, to be copied then.
 #[derive(Debug)]
 struct Open {
@@ -39,7 +31,8 @@ struct Open {
 /// The pairs below which one piece of work has aligned all.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
-    known: FxHashMap<Kind, Known>,
+    /// Of each kind that was met, the pair below which all can be copied, where there is one.
+    models: FxHashMap<Kind, Option<(u32, u32)>>,
     /// The outermost first.
     open: Vec<Open>,
 }
@@ -48,7 +41,7 @@ impl Recurring {
     /// Keeps the pairs below which nothing is left to be aligned, as only so many pairs wait.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
-            self.known.insert(done.kind, Known { pair: done.pair, is_model: true });
+            self.models.insert(done.kind, Some(done.pair));
         }
     }
 
@@ -61,30 +54,41 @@ impl Recurring {
 impl Aligner<'_> {
     /// Gives the calls below a pair the partners that those below an equal one have; `false` where none is known.
     pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
+        if self.are_graph_launches(a, b) {
+            // The times of the events may decide, and what is known of the graph.
+            self.recurring.forget_open();
+            return false;
+        }
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
-        let Some(known) = self.recurring.known.get(&kind).copied() else {
+        let Some(model) = self.recurring.models.get(&kind).copied() else {
             // Most pairs are the only ones of their kind, so nothing is looked at for the first of them.
-            if self.recurring.known.len() >= MOST_KINDS {
-                self.recurring.known.clear();
+            if self.recurring.models.len() >= MOST_KINDS {
+                self.recurring.models.clear();
             }
-            self.recurring.known.insert(kind, Known { pair: (a, b), is_model: false });
+            self.recurring.models.insert(kind, None);
             return false;
         };
         if self.is_large(a, b) || !self.depends_on_itself(a, b) {
             return false;
         }
-        let is_copy = known.is_model
-            && x.hold_the_same(known.pair.0, a)
-            && y.hold_the_same(known.pair.1, b)
-            && self.keeps_to_itself(known.pair);
-        if is_copy {
-            self.copy(known.pair, (a, b));
-        } else {
-            let waiting = self.pending.len();
-            self.recurring.open.push(Open { kind, pair: (a, b), waiting });
+        let is_equal = |&(one, two): &(u32, u32)| {
+            x.are_equal_throughout(one, a)
+                && y.are_equal_throughout(two, b)
+                && self.keeps_to_itself((one, two))
+        };
+        if let Some(model) = model.filter(is_equal) {
+            self.copy(model, (a, b));
+            return true;
         }
-        is_copy
+        let waiting = self.pending.len();
+        self.recurring.open.push(Open { kind, pair: (a, b), waiting });
+        false
+    }
+
+    fn are_graph_launches(&self, a: u32, b: u32) -> bool {
+        self.trees.baseline.is_graph_launch(CallId(a))
+            && self.trees.candidate.is_graph_launch(CallId(b))
     }
 
     /// Whether nothing but the two subtrees has a say in how they are aligned.

@@ -33,15 +33,15 @@ pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace], nodes: usize
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut of_nodes: Vec<Option<u32>> = vec![None; nodes];
     for slice in &slices {
+        let is_near = near.iter().any(|&(from, to)| slice.start < to && slice.end() > from);
         let at = *of_nodes[slice.node.index()].get_or_insert_with(|| {
             let (time, is_gpu) = (Nanos::ZERO, slice.is_gpu);
-            candidates.push(Candidate { id: slice.node, time, is_gpu, is_near: false });
+            candidates.push(Candidate { id: slice.node, time, is_gpu, is_near });
             candidates.len() as u32 - 1
         });
         let candidate = &mut candidates[at as usize];
         candidate.time = candidate.time.max(slice.time);
-        let is_in = |&(from, to): &(Nanos, Nanos)| slice.start < to && slice.end() > from;
-        candidate.is_near = candidate.is_near || near.iter().any(is_in);
+        candidate.is_near |= is_near;
     }
     let mut kept = vec![false; nodes];
     let (gpu, host) = candidates.into_iter().partition(|candidate: &Candidate| candidate.is_gpu);
@@ -54,22 +54,13 @@ pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace], nodes: usize
     Chosen { slices, of }
 }
 
-/// Where the causes are, and as far around as they are long; those that overlap are one.
+/// Where the causes are, and as far around as they are long.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;
         (Nanos(cause.from - length), Nanos(cause.to + length))
     };
-    let mut all: Vec<(Nanos, Nanos)> = causes.iter().map(around).collect();
-    all.sort_unstable();
-    all.dedup_by(|next, last| {
-        let overlaps = next.0 < last.1;
-        if overlaps {
-            last.1 = last.1.max(next.1);
-        }
-        overlaps
-    });
-    all
+    causes.iter().map(around).collect()
 }
 
 /// Half of the room is for the longest of all, half for the longest near the causes; what these leave
