@@ -1,7 +1,7 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, Category, EventId, TextId, Trace};
+use crate::trace::{Arguments, Category, EventId, Near, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -58,12 +58,12 @@ pub(super) struct Outline<'a> {
     /// Hash of places and arguments of the subtree, in order; queries left out.
     pub(super) shape: Vec<u64>,
     /// Evidence tokens before each call in preorder; one entry more than calls.
-    weight_before: Vec<u32>,
+    weight_before: Near<u32, u8>,
     /// Calls that the other side cannot have, because it did not record any of their kind; empty
     /// where there are none. They are no one's child here, and what they hold stands in their place.
     hidden: Vec<bool>,
     /// Calls before each one that are not hidden, one entry more than calls; empty where all are.
-    seen_before: Vec<u32>,
+    seen_before: Near<u32, u8>,
 }
 
 impl<'a> Outline<'a> {
@@ -86,9 +86,9 @@ impl<'a> Outline<'a> {
             arguments: tree.calls().map(argument).collect(),
             exact: Vec::new(),
             shape: Vec::new(),
-            weight_before: Vec::new(),
+            weight_before: Near::default(),
             hidden: Vec::new(),
-            seen_before: Vec::new(),
+            seen_before: Near::default(),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'a> Outline<'a> {
 
     /// How many calls stand before a call, hidden ones left out.
     pub(super) fn position(&self, call: u32) -> u32 {
-        self.seen_before.get(call as usize).copied().unwrap_or(call)
+        if self.hidden.is_empty() { call } else { self.seen_before.get(call as usize) }
     }
 
     /// Number of calls in the subtree, hidden ones left out.
@@ -207,12 +207,12 @@ impl<'a> Outline<'a> {
 
     /// Number of evidence tokens in the subtree.
     pub(super) fn weight(&self, call: u32) -> u32 {
-        self.weight_before[self.end(call) as usize] - self.weight_before[call as usize]
+        self.weight_before.get(self.end(call) as usize) - self.weight_before.get(call as usize)
     }
 
     /// Number of evidence tokens of the call itself.
     pub(super) fn own_weight(&self, call: u32) -> u32 {
-        self.weight_before[call as usize + 1] - self.weight_before[call as usize]
+        self.weight_before.get(call as usize + 1) - self.weight_before.get(call as usize)
     }
 
     /// Evidence tokens of the call itself: its key and what else is known of it.
@@ -257,7 +257,8 @@ impl<'a> Outline<'a> {
 
     fn weigh(&mut self) {
         let mut before = 0;
-        self.weight_before = Vec::with_capacity(self.len() + 1);
+        self.weight_before = Near::default();
+        self.weight_before.reserve(self.len() + 1);
         for call in 0..self.len() as u32 {
             self.weight_before.push(before);
             before += self.tokens(call).iter().flatten().count() as u32;

@@ -4,6 +4,7 @@ use super::captured::CapturedCall;
 use super::category::Category;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
+use super::near::Near;
 use super::notes::Notes;
 use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
@@ -139,12 +140,12 @@ pub enum FlowEnd {
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,
-    pub(crate) uids: Vec<Uid>,
+    pub(crate) uids: Near<Uid, u16>,
     pub(crate) categories: Vec<Category>,
     pub(crate) names: Vec<TextId>,
-    pub(crate) event_threads: Vec<ThreadId>,
-    pub(crate) starts: Vec<Nanos>,
-    pub(crate) durations: Vec<Nanos>,
+    pub(crate) event_threads: Near<ThreadId, i16>,
+    pub(crate) starts: Near<Nanos, i32>,
+    pub(crate) durations: Near<Nanos, i32>,
     /// `u32::MAX` where the event has no arguments.
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
@@ -215,12 +216,12 @@ impl Trace {
 
     /// Position of the event in `traceEvents`.
     pub fn uid(&self, event: EventId) -> Uid {
-        self.uids[event.index()]
+        self.uids.get(event.index())
     }
 
     /// The kept event at this position of `traceEvents`.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
-        self.uids.binary_search(&uid).ok().map(|at| EventId(at as u32))
+        self.uids.position(uid).map(|at| EventId(at as u32))
     }
 
     /// What kind of event it is.
@@ -240,17 +241,17 @@ impl Trace {
 
     /// Thread of the event; for GPU events its (device, stream).
     pub fn thread_of(&self, event: EventId) -> ThreadId {
-        self.event_threads[event.index()]
+        self.event_threads.get(event.index())
     }
 
     /// When the event started, relative to [`Header::base_time`] where the trace has one.
     pub fn start(&self, event: EventId) -> Nanos {
-        self.starts[event.index()]
+        self.starts.get(event.index())
     }
 
     /// How long the event took; never negative.
     pub fn duration(&self, event: EventId) -> Nanos {
-        self.durations[event.index()]
+        self.durations.get(event.index())
     }
 
     /// When the event ended (exclusive).

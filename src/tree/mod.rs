@@ -31,7 +31,7 @@ pub use options::{Frames, TreeOptions};
 pub(crate) use stretches::Stretches;
 
 use crate::trace::{
-    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, ThreadId, Trace,
+    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Near, Notes, ThreadId, Trace,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -106,7 +106,7 @@ pub struct CallTree {
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
     /// How many GPU events stand before each call in preorder; one entry more than calls.
-    gpu_before: Vec<u32>,
+    gpu_before: Near<u32, u8>,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
     /// The innermost module call at or above each call; made when the first is asked for.
@@ -152,7 +152,7 @@ impl CallTree {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
         });
         let mut tree = CallTree {
-            gpu_before: Vec::with_capacity(ends.len() + 1),
+            gpu_before: Near::default(),
             kinds,
             sources,
             parents,
@@ -170,6 +170,7 @@ impl CallTree {
 
     fn count_gpu_events(&mut self) {
         let mut before = 0;
+        self.gpu_before.reserve(self.kinds.len() + 1);
         for &kind in &self.kinds {
             self.gpu_before.push(before);
             before += u32::from(kind == CallKind::Gpu);
@@ -368,12 +369,12 @@ impl CallTree {
     /// Number of GPU events at or below the call.
     pub fn gpu_events(&self, call: CallId) -> usize {
         let end = self.ends[call.index()] as usize;
-        (self.gpu_before[end] - self.gpu_before[call.index()]) as usize
+        (self.gpu_before.get(end) - self.gpu_before.get(call.index())) as usize
     }
 
     /// Position of a GPU event among those of the tree, in preorder; `None` for other calls.
     pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
-        (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before[call.index()] as usize)
+        (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.get(call.index()) as usize)
     }
 
     /// Whether the call is on the GPU path: a GPU event is at or below it.

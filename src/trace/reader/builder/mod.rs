@@ -243,13 +243,14 @@ impl Builder {
             return;
         };
         let duration = end - self.trace.start(event);
-        self.trace.durations[event.index()] = match clocks::impossible(duration) {
+        let duration = match clocks::impossible(duration) {
             None => duration,
             Some(oddity) => {
                 self.odd.add(oddity, 1, place);
                 Nanos::ZERO
             }
         };
+        self.trace.durations.set(event.index(), duration);
     }
 
     fn add_flow(&mut self, fields: &Fields<'_>, end: FlowEnd, spot: Spot) {

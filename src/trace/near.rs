@@ -1,0 +1,214 @@
+//! Columns of numbers that are near those of their neighbours: times, positions, threads, running counts.
+
+use super::ids::{ThreadId, Uid};
+use super::time::Nanos;
+
+/// How many entries are kept as their distance from the first of them.
+const BLOCK: usize = 64;
+
+/// Numbers by position, dense from 0, each kept as its distance `D` from the first one of its block: two bytes for
+/// a uid instead of four, four for a time instead of eight. One that is too far away for that is kept beside the column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Near<T, D> {
+    firsts: Vec<T>,
+    distances: Vec<D>,
+    /// By position, rising.
+    far: Vec<(u32, T)>,
+}
+
+/// What a column of [`Near`] numbers holds.
+pub(crate) trait Number: Copy + Ord {
+    /// How far it is behind `first`; below zero where it is before.
+    fn distance(self, first: Self) -> Option<i64>;
+    /// The number that far behind `first`.
+    fn at_distance(first: Self, distance: i64) -> Self;
+}
+
+/// What distances are kept as.
+pub(crate) trait Distance: Copy + PartialEq + TryFrom<i64> + Into<i64> {
+    /// Stands for a number that is kept beside the column.
+    const FAR: Self;
+}
+
+impl Number for Nanos {
+    fn distance(self, first: Nanos) -> Option<i64> {
+        self.0.checked_sub(first.0)
+    }
+
+    fn at_distance(first: Nanos, distance: i64) -> Nanos {
+        Nanos(first.0 + distance)
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty: $inner:expr, $outer:expr;)*) => {$(
+        impl Number for $number {
+            fn distance(self, first: $number) -> Option<i64> {
+                Some(i64::from($inner(self)) - i64::from($inner(first)))
+            }
+
+            fn at_distance(first: $number, distance: i64) -> $number {
+                $outer((i64::from($inner(first)) + distance) as u32)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u32: std::convert::identity, std::convert::identity;
+    Uid: |uid: Uid| uid.0, Uid;
+    ThreadId: |thread: ThreadId| thread.0, ThreadId;
+}
+
+macro_rules! distances {
+    ($($distance:ty)*) => {$(
+        impl Distance for $distance {
+            const FAR: $distance = <$distance>::MAX;
+        }
+    )*};
+}
+
+distances! { u8 i16 u16 i32 }
+
+impl<T, D> Default for Near<T, D> {
+    fn default() -> Self {
+        Near { firsts: Vec::new(), distances: Vec::new(), far: Vec::new() }
+    }
+}
+
+impl<T: Number, D: Distance> Near<T, D> {
+    /// Makes room for `count` more numbers.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.firsts.reserve(count.div_ceil(BLOCK));
+        self.distances.reserve(count);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.distances.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.distances.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, number: T) {
+        let at = self.distances.len();
+        if at.is_multiple_of(BLOCK) {
+            self.firsts.push(number);
+        }
+        let distance = self.distance(at, number);
+        if distance == D::FAR {
+            self.far.push((at as u32, number));
+        }
+        self.distances.push(distance);
+    }
+
+    /// Puts another number in the place of one.
+    pub(crate) fn set(&mut self, at: usize, number: T) {
+        let distance = self.distance(at, number);
+        self.distances[at] = distance;
+        match (self.place_of_far(at), distance == D::FAR) {
+            (Ok(place), true) => self.far[place].1 = number,
+            (Ok(place), false) => drop(self.far.remove(place)),
+            (Err(place), true) => self.far.insert(place, (at as u32, number)),
+            (Err(_), false) => {}
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> T {
+        let distance = self.distances[at];
+        if distance == D::FAR {
+            return self.get_far(at);
+        }
+        T::at_distance(self.firsts[at / BLOCK], distance.into())
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = T> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// Where a number stands in a column whose numbers rise.
+    pub(crate) fn position(&self, number: T) -> Option<usize> {
+        let block = self.firsts.partition_point(|&first| first <= number).checked_sub(1)?;
+        let in_block = block * BLOCK..self.len().min((block + 1) * BLOCK);
+        in_block.into_iter().find(|&at| self.get(at) == number)
+    }
+
+    fn distance(&self, at: usize, number: T) -> D {
+        let distance = number.distance(self.firsts[at / BLOCK]);
+        distance.and_then(|distance| D::try_from(distance).ok()).unwrap_or(D::FAR)
+    }
+
+    fn place_of_far(&self, at: usize) -> Result<usize, usize> {
+        self.far.binary_search_by_key(&(at as u32), |&(at, _)| at)
+    }
+
+    #[cold]
+    fn get_far(&self, at: usize) -> T {
+        let place = self.place_of_far(at).expect("a number that is far is kept");
+        self.far[place].1
+    }
+}
+
+impl<T: Number, D: Distance> FromIterator<T> for Near<T, D> {
+    fn from_iter<I: IntoIterator<Item = T>>(numbers: I) -> Near<T, D> {
+        let numbers = numbers.into_iter();
+        let mut column = Near::default();
+        column.reserve(numbers.size_hint().0);
+        numbers.for_each(|number| column.push(number));
+        column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_far_is_kept_beside() {
+        let numbers = [7, 8, 261, 262, 6, 4_000_000_000, 7];
+        let column: Near<u32, u8> = numbers.into_iter().collect();
+        assert_eq!(column.distances, [0, 1, 254, 255, 255, 255, 0]);
+        assert_eq!(column.far, [(3, 262), (4, 6), (5, 4_000_000_000)]);
+        assert_eq!(column.iter().collect::<Vec<_>>(), numbers);
+    }
+
+    #[test]
+    fn the_ends_of_time_are_kept() {
+        let times = [Nanos(i64::MIN), Nanos(i64::MAX), Nanos(0), Nanos(i64::MIN + 1)];
+        let column: Near<Nanos, i32> = times.into_iter().collect();
+        assert_eq!(column.iter().collect::<Vec<_>>(), times);
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_is_found_where_it_was_put(
+            numbers in prop::collection::vec(prop_oneof![0..300_u32, any::<u32>()], 1..200),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0..300_u32, any::<u32>()]), 0..20),
+        ) {
+            let mut numbers = numbers;
+            let mut column: Near<u32, u8> = numbers.iter().copied().collect();
+            for (at, number) in changes {
+                let at = at.index(numbers.len());
+                numbers[at] = number;
+                column.set(at, number);
+            }
+            prop_assert_eq!(column.len(), numbers.len());
+            prop_assert_eq!(column.iter().collect::<Vec<_>>(), numbers);
+        }
+
+        #[test]
+        fn the_position_of_a_number_is_found(
+            gaps in prop::collection::vec(prop_oneof![1..3_u32, 1..100_000_u32], 0..300),
+            wanted in 0..400_u32,
+        ) {
+            let uids: Vec<Uid> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(Uid(*at)) }).collect();
+            let column: Near<Uid, u16> = uids.iter().copied().collect();
+            for uid in [Uid(wanted), uids.get(wanted as usize).copied().unwrap_or(Uid(0))] {
+                prop_assert_eq!(column.position(uid), uids.binary_search(&uid).ok());
+            }
+        }
+    }
+}
