@@ -1,8 +1,8 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, Category, EventId, Near, TextId, Trace};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::trace::{Arguments, Category, EventId, TextId, Trace};
+use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -58,12 +58,12 @@ pub(super) struct Outline<'a> {
     /// Hash of places and arguments of the subtree, in order; queries left out.
     pub(super) shape: Vec<u64>,
     /// Evidence tokens before each call in preorder; one entry more than calls.
-    weight_before: Near<u32, u8>,
+    weight_before: Counts,
     /// Calls that the other side cannot have, because it did not record any of their kind; empty
     /// where there are none. They are no one's child here, and what they hold stands in their place.
     hidden: Vec<bool>,
     /// Calls before each one that are not hidden, one entry more than calls; empty where all are.
-    seen_before: Near<u32, u8>,
+    seen_before: Counts,
 }
 
 impl<'a> Outline<'a> {
@@ -86,21 +86,16 @@ impl<'a> Outline<'a> {
             arguments: tree.calls().map(argument).collect(),
             exact: Vec::new(),
             shape: Vec::new(),
-            weight_before: Near::default(),
+            weight_before: Counts::default(),
             hidden: Vec::new(),
-            seen_before: Near::default(),
+            seen_before: Counts::default(),
         }
     }
 
     /// The same tree with these calls hidden.
     #[must_use]
     pub(super) fn without(mut self, hidden: Vec<bool>) -> Outline<'a> {
-        let seen = |before: &mut u32, &hidden: &bool| {
-            let now = *before;
-            *before += u32::from(!hidden);
-            Some(now)
-        };
-        self.seen_before = hidden.iter().chain([&true]).scan(0, seen).collect();
+        self.seen_before = Counts::of(hidden.iter().map(|&hidden| u8::from(!hidden)));
         self.hidden = hidden;
         self.sum_up();
         self
@@ -169,7 +164,7 @@ impl<'a> Outline<'a> {
 
     /// How many calls stand before a call, hidden ones left out.
     pub(super) fn position(&self, call: u32) -> u32 {
-        if self.hidden.is_empty() { call } else { self.seen_before.get(call as usize) }
+        if self.hidden.is_empty() { call } else { self.seen_before.before(call as usize) }
     }
 
     /// Number of calls in the subtree, hidden ones left out.
@@ -207,12 +202,12 @@ impl<'a> Outline<'a> {
 
     /// Number of evidence tokens in the subtree.
     pub(super) fn weight(&self, call: u32) -> u32 {
-        self.weight_before.get(self.end(call) as usize) - self.weight_before.get(call as usize)
+        self.weight_before.within(call as usize..self.end(call) as usize)
     }
 
     /// Number of evidence tokens of the call itself.
     pub(super) fn own_weight(&self, call: u32) -> u32 {
-        self.weight_before.get(call as usize + 1) - self.weight_before.get(call as usize)
+        self.weight_before.within(call as usize..call as usize + 1)
     }
 
     /// Evidence tokens of the call itself: its key and what else is known of it.
@@ -256,14 +251,8 @@ impl<'a> Outline<'a> {
     }
 
     fn weigh(&mut self) {
-        let mut before = 0;
-        self.weight_before = Near::default();
-        self.weight_before.reserve(self.len() + 1);
-        for call in 0..self.len() as u32 {
-            self.weight_before.push(before);
-            before += self.tokens(call).iter().flatten().count() as u32;
-        }
-        self.weight_before.push(before);
+        let own = |call| self.tokens(call).iter().flatten().count() as u8;
+        self.weight_before = Counts::of((0..self.len() as u32).map(own));
     }
 
     /// Hashes what is known of each call itself.

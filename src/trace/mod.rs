@@ -32,7 +32,6 @@ pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub(crate) use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
-pub(crate) use near::Near;
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
 #[cfg(feature = "model")]

@@ -15,6 +15,7 @@
 
 mod backward;
 mod captured;
+mod counts;
 mod grafts;
 mod launches;
 mod links;
@@ -25,13 +26,14 @@ mod stretches;
 
 pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
 pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
+pub(crate) use counts::Counts;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
 pub(crate) use stretches::Stretches;
 
 use crate::trace::{
-    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Near, Notes, ThreadId, Trace,
+    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, ThreadId, Trace,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -106,7 +108,7 @@ pub struct CallTree {
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
     /// How many GPU events stand before each call in preorder; one entry more than calls.
-    gpu_before: Near<u32, u8>,
+    gpu_before: Counts,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
     /// The innermost module call at or above each call; made when the first is asked for.
@@ -151,8 +153,8 @@ impl CallTree {
         notes.add("TIMER_NOISE", noise, "", || {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
         });
-        let mut tree = CallTree {
-            gpu_before: Near::default(),
+        CallTree {
+            gpu_before: Counts::of(kinds.iter().map(|&kind| u8::from(kind == CallKind::Gpu))),
             kinds,
             sources,
             parents,
@@ -163,19 +165,7 @@ impl CallTree {
             notes,
             replays: Vec::new(),
             trace,
-        };
-        tree.count_gpu_events();
-        tree
-    }
-
-    fn count_gpu_events(&mut self) {
-        let mut before = 0;
-        self.gpu_before.reserve(self.kinds.len() + 1);
-        for &kind in &self.kinds {
-            self.gpu_before.push(before);
-            before += u32::from(kind == CallKind::Gpu);
         }
-        self.gpu_before.push(before);
     }
 
     /// The tree with what became of its graph launches, and what was odd about their captures.
@@ -369,12 +359,12 @@ impl CallTree {
     /// Number of GPU events at or below the call.
     pub fn gpu_events(&self, call: CallId) -> usize {
         let end = self.ends[call.index()] as usize;
-        (self.gpu_before.get(end) - self.gpu_before.get(call.index())) as usize
+        self.gpu_before.within(call.index()..end) as usize
     }
 
     /// Position of a GPU event among those of the tree, in preorder; `None` for other calls.
     pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
-        (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.get(call.index()) as usize)
+        (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.before(call.index()) as usize)
     }
 
     /// Whether the call is on the GPU path: a GPU event is at or below it.
