@@ -1,4 +1,4 @@
-//! Columns of numbers that are near those of their neighbours: times, positions, threads, running counts.
+//! Columns of numbers that are near those of their neighbours: times, positions, threads.
 
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
