@@ -50,6 +50,44 @@ fn the_same_kernel_that_takes_longer_is_slower() {
 }
 
 #[test]
+fn what_shows_a_cause_is_per_step_as_its_difference_is() {
+    causes(product("gemm", 40.0), product("gemm", 70.0), |causes| {
+        let cause = first_of(causes, &[Reason::KernelSlower]);
+        assert_eq!(cause.evidence, "1 kernel, 0.040 → 0.070 ms");
+    });
+    let split = |t: &mut HostThread<'_>| {
+        t.op(mm(SQUARE), |t| (0..2).for_each(|_| t.kernel("gemm", 35.0)));
+    };
+    causes(product("gemm", 40.0), split, |causes| {
+        let cause = first_of(causes, &[Reason::MoreKernels]);
+        assert!(
+            cause.evidence.starts_with("1 → 2 kernels, 0.040 → 0.070 ms"),
+            "{}",
+            cause.evidence
+        );
+    });
+}
+
+#[test]
+fn what_runs_behind_the_last_step_shows_nothing_of_a_step() {
+    let [baseline, candidate] = [40.0, 70.0].map(|micros| {
+        let body = |t: &mut HostThread<'_>| {
+            t.step(0, |t| {
+                product("gemm", micros)(t);
+                t.synchronize("cudaDeviceSynchronize");
+            });
+            (0..3).for_each(|_| product("gemm", micros)(t));
+        };
+        TraceBuilder::cuda().thread("main", body).json()
+    });
+    compare_texts(&PerSide::new(baseline, candidate), |analysis| {
+        let cause = first_of(analysis.causes().list(), &[Reason::KernelSlower]);
+        assert_eq!((cause.difference.0, cause.count), (30_000, PerSide::new(1, 1)));
+        assert_eq!(cause.evidence, "1 kernel, 0.040 → 0.070 ms");
+    });
+}
+
+#[test]
 fn where_one_side_has_more_steps_causes_are_of_those_that_have_a_partner() {
     for (counts, slower) in [((2, 5), 30_000), ((5, 2), 30_000)] {
         let [one, two] = [(counts.0, 40.0), (counts.1, 70.0)];

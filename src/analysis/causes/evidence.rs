@@ -14,7 +14,7 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cause that busy time is.
 pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
@@ -79,18 +79,21 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
+/// Counts and times are per step, as the difference beside them is.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
-    let count = part.kernel_count();
+    let kernels = part.kernel_count();
+    let count = PerSide::from_fn(|side| scale.per_step(side, kernels[side]));
     let time = part.kernel_time();
-    let millis = |time: Nanos| time.as_millis();
-    let what = if is_host(analysis) { "ops" } else { "kernels" };
+    let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
+    let noun = if is_host(analysis) { "op" } else { "kernel" };
     let counts = match count.baseline == count.candidate {
-        _ if part.key.kind == PartKind::Region => regions(part, what),
-        true => format!("{} {what}", count.baseline),
-        false => format!("{} → {} {what}", count.baseline, count.candidate),
+        _ if part.key.kind == PartKind::Region => {
+            regions(part, &count.as_ref().map(|count| counted(count, noun)), scale)
+        }
+        true => counted(&count.baseline, noun),
+        false => format!("{} → {}", count.baseline, counted(&count.candidate, noun)),
     };
-    let times =
-        format!("{counts}, {:.3} → {:.3} ms", millis(time.baseline), millis(time.candidate));
+    let times = format!("{counts}, {:.3} → {:.3} ms", time.baseline, time.candidate);
     let names =
         if matches!(reason, Reason::KernelSwapped | Reason::MoreKernels | Reason::FewerKernels) {
             swapped(part)
@@ -100,7 +103,11 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
             String::new()
         };
     let ops = match part.key.kind {
-        PartKind::Below => format!("; {}", old_and_new(&part.ops.as_ref().map(|ops| most(ops)))),
+        PartKind::Below => {
+            let ops =
+                PerSide::from_fn(|side| most(&part.ops[side], |count| scale.per_step(side, count)));
+            format!("; {}", old_and_new(&ops))
+        }
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
     times + &work(part, scale) + &fused(analysis, part) + &ops + &names
@@ -126,18 +133,17 @@ fn other_arguments(baseline: &str, candidate: &str) -> String {
     format!("{shapes}: {}", pairs.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// `214 ops with 611 kernels → 1 region with 96 kernels`.
-fn regions(part: &BusyPart<'_>, what: &str) -> String {
-    let counts = part.kernel_count();
+/// `1 kernel`, `2.5 kernels`.
+fn counted(count: &str, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == "1" { "" } else { "s" })
+}
+
+/// `214 calls with 611 kernels → 1 region with 96 kernels`, per step.
+fn regions(part: &BusyPart<'_>, kernels: &PerSide<String>, scale: Scale) -> String {
     let told = |side: Side| {
-        let calls = part.facing[side];
-        let kind = match (side == part.region_side(), calls) {
-            (true, 1) => "region",
-            (true, _) => "regions",
-            (false, 1) => "call",
-            (false, _) => "calls",
-        };
-        format!("{calls} {kind} with {} {what}", counts[side])
+        let noun = if side == part.region_side() { "region" } else { "call" };
+        let calls = counted(&scale.per_step(side, part.facing[side]), noun);
+        format!("{calls} with {}", kernels[side])
     };
     format!("{} → {}", told(Side::Baseline), told(Side::Candidate))
 }
@@ -193,17 +199,17 @@ fn swapped(part: &BusyPart<'_>) -> String {
     format!("; {} → {}", told(names.baseline), told(names.candidate))
 }
 
-/// The three most frequent names.
-fn most(names: &std::collections::BTreeMap<&str, u64>) -> Vec<String> {
+/// The three most frequent names, with their counts as `told`.
+fn most(names: &BTreeMap<&str, u64>, told: impl Fn(u64) -> String) -> Vec<String> {
     let mut all: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
     all.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
     let more = all.len().saturating_sub(3);
-    let mut told: Vec<String> =
-        all.iter().take(3).map(|(name, count)| format!("{count} × {name}")).collect();
+    let line = |&(name, count): &(&str, u64)| format!("{} × {name}", told(count));
+    let mut lines: Vec<String> = all.iter().take(3).map(line).collect();
     if more > 0 {
-        told.push(format!("{more} more"));
+        lines.push(format!("{more} more"));
     }
-    told
+    lines
 }
 
 fn old_and_new(names: &PerSide<Vec<String>>) -> String {
@@ -256,7 +262,7 @@ pub(super) fn of_idle(
 /// Both times per step, and whose they are.
 fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     const TOLD: usize = 3;
-    let millis = |side: Side| part.time[side].as_millis() / scale.steps[side] as f64;
+    let millis = |side: Side| scale.millis_per_step(side, part.time[side]);
     let mut text = format!("{:.3} → {:.3} ms", millis(Side::Baseline), millis(Side::Candidate));
     if part.owners.len() > 1 {
         let owners =

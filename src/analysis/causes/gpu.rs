@@ -8,6 +8,7 @@ use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Nanos, TextId};
+use crate::tree::CallId;
 use std::collections::BTreeMap;
 
 /// What the rows of a part share.
@@ -35,7 +36,7 @@ pub(super) enum PartKind {
     Unlinked,
 }
 
-/// How often a kernel ran, and how long in all.
+/// How often a kernel ran in the window, and how long in all.
 pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
 
 /// Busy time that belongs together.
@@ -79,9 +80,10 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             let (busy, alone) = (wall.busy()[at][side], wall.busy_alone()[at][side]);
             part.time[side] += busy - alone;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
-            if !is_before && !analysis.is_row_alone(row, side) {
+            let mut events = events_of_window(analysis, row, side).peekable();
+            if !is_before && !analysis.is_row_alone(row, side) && events.peek().is_some() {
                 part.nodes.extend(node);
-                part.add(analysis, row, side);
+                part.add(analysis, row, side, events);
             }
         }
     }
@@ -104,11 +106,17 @@ impl<'a> BusyPart<'a> {
         }
     }
 
-    fn add(&mut self, analysis: &'a Analysis, row: &Row, side: Side) {
+    fn add(
+        &mut self,
+        analysis: &'a Analysis,
+        row: &Row,
+        side: Side,
+        events: impl Iterator<Item = CallId>,
+    ) {
         let tree = analysis.tree(side);
         self.count[side] += 1;
         self.efficiency[side].absorb(&analysis.row_efficiency(row, side));
-        for &event in &row.events[side] {
+        for event in events {
             let kernel = self.kernels[side].entry(tree.name(event)).or_default();
             kernel.0 += 1;
             kernel.1 += analysis.time_of(side, event);
@@ -119,12 +127,12 @@ impl<'a> BusyPart<'a> {
         }
     }
 
-    /// Sum of the times of all its events.
+    /// Sum of the times of its events in the window.
     pub(super) fn kernel_time(&self) -> PerSide<Nanos> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.1).sum())
     }
 
-    /// Number of its events.
+    /// Number of its events in the window.
     pub(super) fn kernel_count(&self) -> PerSide<u64> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
     }
@@ -148,6 +156,17 @@ impl<'a> BusyPart<'a> {
     pub(super) fn has_same_names(&self) -> bool {
         self.kernels.baseline.keys().eq(self.kernels.candidate.keys())
     }
+}
+
+/// The events of a row that run in the window of its side: others, as those of a pass behind the last step, are
+/// no part of the wall.
+fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
+    let window = analysis.wall().windows()[side];
+    let tree = analysis.tree(side);
+    row.events[side].iter().copied().filter(move |&call| {
+        let event = tree.event(call).expect("accounted calls are events");
+        window.overlaps(tree.trace().start(event), tree.trace().end(event))
+    })
 }
 
 /// The node at which the work of a row stands.

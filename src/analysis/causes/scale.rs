@@ -1,6 +1,6 @@
 //! Sums over windows of other step counts → differences per step that compare and add up exactly.
 
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
 /// How many steps each side has.
@@ -35,6 +35,20 @@ impl Scale {
             [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
                 .map(|(count, steps)| u128::from(count) * u128::from(steps));
         b.cmp(&a)
+    }
+
+    /// So many things of a side, over the steps that are compared, as text per step: `12`, `2.5`.
+    pub(super) fn per_step(self, side: Side, count: u64) -> String {
+        let steps = self.steps[side].max(1);
+        match count.is_multiple_of(steps) {
+            true => (count / steps).to_string(),
+            false => format!("{:.1}", count as f64 / steps as f64),
+        }
+    }
+
+    /// A time of a side, over the steps that are compared, in ms per step.
+    pub(super) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
+        time.as_millis() / self.steps[side].max(1) as f64
     }
 
     /// A difference in ns per step, rounded half away from zero.

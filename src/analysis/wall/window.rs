@@ -47,6 +47,11 @@ impl Window {
         self.end - self.start
     }
 
+    /// Whether a span, which may be empty, has a moment in the window.
+    pub(in crate::analysis) fn overlaps(&self, start: Nanos, end: Nanos) -> bool {
+        start < self.end && (end > self.start || start == self.start)
+    }
+
     /// The part of a span that lies in the window.
     pub(super) fn clip(&self, start: Nanos, end: Nanos) -> (Nanos, Nanos) {
         let start = start.clamp(self.start, self.end);
