@@ -34,7 +34,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("arguments_*", TEXT, "shapes and types of the op", |_, r, side| {
             r.arguments[side].as_str().into()
         })
-        .text("evidence", "what shows it; counts and times are per step, of the steps that are compared", |_, r| r.evidence.as_str().into())
+        .text("evidence", "what shows it: times per step, of the steps that are compared, and counts as well if each step has as many", |_, r| r.evidence.as_str().into())
         .sides("kernels_*", (ColumnType::Names, ""), "kernels that ran, the longest first", |_, r, side| {
             super::Cell::Names(r.kernels[side].iter().map(String::as_str).collect())
         })

@@ -13,7 +13,7 @@ use crate::analysis::{
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The cause that busy time is.
@@ -79,19 +79,14 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Counts and times are per step, as the difference beside them is.
+/// Times are per step, as the difference beside them is, and so are counts that are the same in each step.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
-    let kernels = part.kernel_count();
-    let count = PerSide::from_fn(|side| scale.per_step(side, kernels[side]));
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
     let noun = if is_host(analysis) { "op" } else { "kernel" };
-    let counts = match count.baseline == count.candidate {
-        _ if part.key.kind == PartKind::Region => {
-            regions(part, &count.as_ref().map(|count| counted(count, noun)), scale)
-        }
-        true => counted(&count.baseline, noun),
-        false => format!("{} → {}", count.baseline, counted(&count.candidate, noun)),
+    let counts = match part.key.kind {
+        PartKind::Region => regions(part, noun, scale),
+        PartKind::Common | PartKind::Below | PartKind::Unlinked => counts(part, noun, scale),
     };
     let times = format!("{counts}, {:.3} → {:.3} ms", time.baseline, time.candidate);
     let names =
@@ -103,11 +98,7 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
             String::new()
         };
     let ops = match part.key.kind {
-        PartKind::Below => {
-            let ops =
-                PerSide::from_fn(|side| most(&part.ops[side], |count| scale.per_step(side, count)));
-            format!("; {}", old_and_new(&ops))
-        }
+        PartKind::Below => format!("; {}", instead(&part.ops, scale)),
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
     times + &work(part, scale) + &fused(analysis, part) + &ops + &names
@@ -133,19 +124,30 @@ fn other_arguments(baseline: &str, candidate: &str) -> String {
     format!("{shapes}: {}", pairs.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// `1 kernel`, `2.5 kernels`.
-fn counted(count: &str, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == "1" { "" } else { "s" })
+/// `12 kernels`, `1 → 3 kernels in 6 steps`.
+fn counts(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
+    let kernels = part.kernel_count();
+    let (unit, behind) = scale.unit(&[kernels]);
+    let [before, after] = Side::BOTH.map(|side| kernels[side] / unit[side]);
+    let before = if before == after { String::new() } else { format!("{before} → ") };
+    format!("{before}{}{behind}", counted(after, noun))
 }
 
-/// `214 calls with 611 kernels → 1 region with 96 kernels`, per step.
-fn regions(part: &BusyPart<'_>, kernels: &PerSide<String>, scale: Scale) -> String {
-    let told = |side: Side| {
-        let noun = if side == part.region_side() { "region" } else { "call" };
-        let calls = counted(&scale.per_step(side, part.facing[side]), noun);
-        format!("{calls} with {}", kernels[side])
-    };
-    format!("{} → {}", told(Side::Baseline), told(Side::Candidate))
+/// `214 calls with 611 kernels → 1 region with 96 kernels`.
+fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
+    let (kernels, calls) = (part.kernel_count(), part.facing);
+    let (unit, behind) = scale.unit(&[kernels, calls]);
+    let [before, after] = Side::BOTH.map(|side| {
+        let called = if side == part.region_side() { "region" } else { "call" };
+        let calls = counted(calls[side] / unit[side], called);
+        format!("{calls} with {}", counted(kernels[side] / unit[side], noun))
+    });
+    format!("{before} → {after}{behind}")
+}
+
+/// `1 kernel`, `2 kernels`.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →
@@ -181,9 +183,7 @@ fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
         let alone = part.kernels[side].iter().filter(|(name, _)| !other.contains_key(*name));
-        alone
-            .max_by_key(|(name, kernel)| (kernel.1, std::cmp::Reverse(**name)))
-            .map(|(name, _)| *name)
+        alone.max_by_key(|(name, kernel)| (kernel.1, Reverse(**name))).map(|(name, _)| *name)
     });
     if names.baseline.is_none() && names.candidate.is_none() {
         return String::new();
@@ -199,31 +199,35 @@ fn swapped(part: &BusyPart<'_>) -> String {
     format!("; {} → {}", told(names.baseline), told(names.candidate))
 }
 
-/// The three most frequent names, with their counts as `told`.
-fn most(names: &BTreeMap<&str, u64>, told: impl Fn(u64) -> String) -> Vec<String> {
-    let mut all: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
-    all.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
-    let more = all.len().saturating_sub(3);
-    let line = |&(name, count): &(&str, u64)| format!("{} × {name}", told(count));
-    let mut lines: Vec<String> = all.iter().take(3).map(line).collect();
-    if more > 0 {
-        lines.push(format!("{more} more"));
-    }
-    lines
+/// What each side calls that the other does not: `2 × aten::mul, 1 × aten::add → nothing`.
+fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
+    let of = |side: Side, name: &str| ops[side].get(name).copied().unwrap_or_default();
+    let names = ops.baseline.keys().chain(ops.candidate.keys());
+    let counts: Vec<PerSide<u64>> =
+        names.map(|name| PerSide::from_fn(|side| of(side, name))).collect();
+    let (unit, behind) = scale.unit(&counts);
+    let [before, after] = Side::BOTH.map(|side| most(&ops[side], unit[side]));
+    format!("{before} → {after}{behind}")
 }
 
-fn old_and_new(names: &PerSide<Vec<String>>) -> String {
-    let list = |names: &[String]| match names {
-        [] => "nothing".to_owned(),
-        names => names.join(", "),
-    };
-    format!("{} → {}", list(&names.baseline), list(&names.candidate))
+/// The three most frequent names, their counts divided by `unit`.
+fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let mut all: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
+    all.sort_by_key(|&(name, count)| (Reverse(count), name));
+    let more = all.len().saturating_sub(3);
+    let line = |(name, count): &(&str, u64)| format!("{} × {name}", count / unit);
+    let mut told: Vec<String> = all.iter().take(3).map(line).collect();
+    told.extend((more > 0).then(|| format!("{more} more")));
+    told.join(", ")
 }
 
 fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     let mut all: Vec<(&str, Nanos)> =
         kernels.iter().map(|(name, kernel)| (*name, kernel.1)).collect();
-    all.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
+    all.sort_by_key(|&(name, time)| (Reverse(time), name));
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 

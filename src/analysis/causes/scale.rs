@@ -37,13 +37,19 @@ impl Scale {
         b.cmp(&a)
     }
 
-    /// So many things of a side, over the steps that are compared, as text per step: `12`, `2.5`.
-    pub(super) fn per_step(self, side: Side, count: u64) -> String {
-        let steps = self.steps[side].max(1);
-        match count.is_multiple_of(steps) {
-            true => (count / steps).to_string(),
-            false => format!("{:.1}", count as f64 / steps as f64),
+    /// What counts over the steps that are compared are divided by, and what is said behind them: by the steps,
+    /// and nothing, if all are whole numbers then; else by 1, and ` in 6 steps`.
+    pub(super) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
+        let steps = self.steps.map(|steps| steps.max(1));
+        let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));
+        if Side::BOTH.iter().all(is_whole) {
+            return (steps, String::new());
         }
+        let told = match steps.baseline == steps.candidate {
+            true => steps.baseline.to_string(),
+            false => format!("{} → {}", steps.baseline, steps.candidate),
+        };
+        (PerSide::new(1, 1), format!(" in {told} steps"))
     }
 
     /// A time of a side, over the steps that are compared, in ms per step.
@@ -107,6 +113,15 @@ mod tests {
         let all = scale.difference_of_all(PerSide::new(Nanos(20), Nanos(80)));
         assert_eq!((scale.round(compared), scale.round(all)), (Nanos(3), Nanos(6)));
         assert_eq!(scale.round(all - compared), Nanos(3));
+    }
+
+    #[test]
+    fn counts_are_per_step_where_each_step_has_as_many() {
+        let steps = PerSide::new(6, 6);
+        assert_eq!(scale(6, 6).unit(&[PerSide::new(12, 0), steps]), (steps, String::new()));
+        let all = |told: &str| (PerSide::new(1, 1), told.to_owned());
+        assert_eq!(scale(6, 6).unit(&[steps, PerSide::new(12, 1)]), all(" in 6 steps"));
+        assert_eq!(scale(2, 5).unit(&[PerSide::new(3, 5)]), all(" in 2 → 5 steps"));
     }
 
     #[test]

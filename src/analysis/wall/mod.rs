@@ -127,8 +127,7 @@ impl Wall {
             "the clocks of host and GPU disagree: host time may be too long, and latency too short",
             || format!("{skewed} GPU events that end a gap start before their launch does"),
         );
-        let idle = collector.rows();
-        let [mut busy, busy_alone, busy_before] = collector.busy;
+        let ([mut busy, busy_alone, busy_before], idle) = collector.finish();
         for (all, alone) in busy.iter_mut().zip(&busy_alone) {
             *all = PerSide::from_fn(|side| all[side] + alone[side]);
         }

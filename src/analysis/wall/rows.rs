@@ -7,6 +7,7 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// No row.
@@ -46,29 +47,33 @@ pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
     /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
-    pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
+    busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     rows: Vec<IdleRow>,
     /// For each node the last row that it owns, `NONE` where it owns none; those of nobody stand behind all nodes.
     last_of: Vec<u32>,
     /// For each row the one before it that has the same owner.
     before: Vec<u32>,
-    /// For each row the last gap that was counted, and the longest piece.
+    /// For each row the last gap that was counted.
     last_gap: Vec<u32>,
-    longest: Vec<PerSide<Nanos>>,
+    /// For each row of waiting, the longest piece of it on the side that is collected.
+    longest: FxHashMap<usize, Nanos>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         let rows = analysis.rows().len();
+        let nodes = analysis.diff().merged().len();
+        // Columns that are copied while they grow leave holes in memory; room that is not needed is never touched.
+        let room = nodes / 2;
         Collector {
             analysis,
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
-            rows: Vec::new(),
-            last_of: vec![NONE; analysis.diff().merged().len() + 1],
-            before: Vec::new(),
-            last_gap: Vec::new(),
-            longest: Vec::new(),
+            rows: Vec::with_capacity(room),
+            last_of: vec![NONE; nodes + 1],
+            before: Vec::with_capacity(room),
+            last_gap: Vec::with_capacity(room),
+            longest: FxHashMap::default(),
         }
     }
 
@@ -76,21 +81,16 @@ impl<'a> Collector<'a> {
     pub(super) fn turn_to(&mut self, side: Side) {
         self.side = side;
         self.last_gap.fill(0);
+        self.longest.clear();
     }
 
-    /// The rows in the order of the merged tree, then by kind and part; those without owner last.
-    pub(super) fn rows(&self) -> Vec<IdleRow> {
-        let mut rows = Vec::with_capacity(self.rows.len());
-        for &last in &self.last_of {
-            let first = rows.len();
-            let mut at = last;
-            while let Some(row) = self.rows.get(at as usize) {
-                rows.push(row.clone());
-                at = self.before[at as usize];
-            }
-            rows[first..].sort_unstable_by_key(|row: &IdleRow| (row.kind, row.part));
-        }
-        rows
+    /// The busy times, and the rows in the order of the merged tree, then by kind and part; those without owner
+    /// last.
+    pub(super) fn finish(self) -> ([Vec<PerSide<Nanos>>; Part::ALL.len()], Vec<IdleRow>) {
+        let mut rows = self.rows;
+        rows.shrink_to_fit();
+        rows.sort_unstable_by_key(|row| (row.owner.is_none(), row.owner, row.kind, row.part));
+        (self.busy, rows)
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
@@ -118,7 +118,6 @@ impl<'a> Collector<'a> {
             waited_for: PerSide::default(),
         });
         self.last_gap.push(0);
-        self.longest.push(PerSide::default());
         self.before.push(last);
         self.last_of[slot] = self.rows.len() as u32 - 1;
         self.rows.len() - 1
@@ -139,9 +138,12 @@ impl Ledger for Collector<'_> {
             self.last_gap[at] = piece.gap;
             row.count[side] += 1;
         }
-        if piece.kind == IdleKind::Sync && piece.time > self.longest[at][side] {
-            self.longest[at][side] = piece.time;
-            row.waited_for[side] = piece.before;
+        if piece.kind == IdleKind::Sync {
+            let longest = self.longest.entry(at).or_default();
+            if piece.time > *longest {
+                *longest = piece.time;
+                row.waited_for[side] = piece.before;
+            }
         }
     }
 }

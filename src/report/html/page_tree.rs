@@ -12,7 +12,7 @@ use super::column::Column;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{MergedId, MergedNode, Relation};
-use crate::report::nodes::{keep_most, own_times};
+use crate::report::nodes::{keep_most, own_time};
 use crate::report::text::{NamedBy, named_by, node_name};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -132,7 +132,6 @@ struct Folded {
 /// are, by position: all that is left out is folded into the nearest kept node above.
 fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();
-    let times = own_times(analysis);
     let (mut own, mut hidden) = (Vec::new(), Vec::new());
     let mut close = |open: Folded| {
         if open.time != PerSide::default() {
@@ -148,7 +147,8 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     for id in merged.ids() {
         let closed = above.len().min(merged.depth(id));
         above.drain(closed..).for_each(&mut close);
-        let time = PerSide::from_fn(|side| times[side][id.index()]);
+        let node = merged.node(id);
+        let time = PerSide::from_fn(|side| own_time(analysis, side, node));
         if keep[id.index()] {
             above.push(Folded { position, time, nodes: 0 });
             position += 1;

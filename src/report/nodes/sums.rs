@@ -1,7 +1,8 @@
 //! [`Analysis`] → accounted time of the nodes of the merged tree: their own, and with all below them.
 
 use crate::analysis::Analysis;
-use crate::side::PerSide;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
 /// Accounted time of each node of the merged tree and of all nodes below it, by index.
@@ -9,26 +10,31 @@ use crate::trace::Nanos;
 /// A pair stands below the deeper of the two nodes above it, so that the time below a node can
 /// differ from the time below its call. The roots of each side add up to its total, exactly.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
-    own_times(analysis).map(|own| add_up(analysis, own))
+    PerSide::from_fn(|side| {
+        let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
+        own_times(analysis, side).for_each(|(id, time)| times[id.index()] = time);
+        add_up(analysis, times)
+    })
 }
 
 /// The times of both sides together.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
-    let PerSide { baseline, candidate } = own_times(analysis);
-    let both = baseline.into_iter().zip(candidate).map(|(one, two)| one + two);
-    add_up(analysis, both.collect())
+    let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
+    Side::BOTH
+        .into_iter()
+        .flat_map(|side| own_times(analysis, side))
+        .for_each(|(id, time)| times[id.index()] += time);
+    add_up(analysis, times)
 }
 
-/// Accounted time of each node itself, by index. Few nodes have any: the rows tell which.
-pub(in crate::report) fn own_times(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
+/// The nodes that have accounted time themselves on a side, and how much. They are few: the rows tell which.
+pub(in crate::report) fn own_times(
+    analysis: &Analysis,
+    side: Side,
+) -> impl Iterator<Item = (MergedId, Nanos)> {
+    let events = analysis.rows().iter().flat_map(move |row| &row.events[side]);
     let merged = analysis.diff().merged();
-    PerSide::from_fn(|side| {
-        let mut times = vec![Nanos::ZERO; merged.len()];
-        for &event in analysis.rows().iter().flat_map(|row| &row.events[side]) {
-            times[merged.of(side, event).index()] = analysis.time_of(side, event);
-        }
-        times
-    })
+    events.map(move |&event| (merged.of(side, event), analysis.time_of(side, event)))
 }
 
 /// Own times and those of all nodes below.

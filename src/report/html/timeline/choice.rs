@@ -1,57 +1,61 @@
-//! All slices of a step → as many as a page can hold: half of them the longest, half of them the longest
+//! All calls of a step → as many as a page can hold: half of them the longest, half of them the longest
 //! near the causes. A pair is kept as a whole.
 
 use super::Slice;
 use super::places::CausePlace;
+use super::shown::Shown;
+use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::CallId;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Most nodes of the merged tree among the calls of the host, and as many among the GPU events: some 40
 /// bytes for each of both sides.
 const NODES: usize = 1_500;
 
-/// What is drawn, and of how many slices.
-pub(super) struct Chosen {
-    pub(super) slices: Vec<Slice>,
-    pub(super) of: usize,
-}
-
-/// What a node comes to.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    id: MergedId,
-    time: Nanos,
-    is_gpu: bool,
-    is_near: bool,
-}
-
-/// `nodes` is the number of nodes of the merged tree.
-pub(super) fn choose(mut slices: Vec<Slice>, causes: &[CausePlace], nodes: usize) -> Chosen {
-    let of = slices.len();
+/// What is drawn of the calls in the step, the baseline's first, in their order.
+pub(super) fn choose(
+    analysis: &Analysis,
+    shown: &Shown,
+    calls: &PerSide<Vec<CallId>>,
+    causes: &[CausePlace],
+) -> Vec<Slice> {
+    let merged = analysis.diff().merged();
     let near = neighbourhoods(causes);
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut of_nodes: Vec<Option<u32>> = vec![None; nodes];
-    for slice in &slices {
-        let is_near = near.iter().any(|&(from, to)| slice.start < to && slice.end() > from);
-        let at = *of_nodes[slice.node.index()].get_or_insert_with(|| {
-            let (time, is_gpu) = (Nanos::ZERO, slice.is_gpu);
-            candidates.push(Candidate { id: slice.node, time, is_gpu, is_near });
-            candidates.len() as u32 - 1
-        });
-        let candidate = &mut candidates[at as usize];
-        candidate.time = candidate.time.max(slice.time);
-        candidate.is_near |= is_near;
+    let is_near =
+        |slice: &Slice| near.iter().any(|&(from, to)| slice.start < to && slice.end() > from);
+    let (mut host, mut gpu) = (Longest::new(), Longest::new());
+    let mut is_known = vec![false; merged.len()];
+    for side in Side::BOTH {
+        for &call in &calls[side] {
+            let slice = shown.slice(analysis, side, call);
+            if std::mem::replace(&mut is_known[slice.node.index()], true) {
+                continue;
+            }
+            let partner = merged.node(slice.node).call(side.other());
+            let partner = partner.filter(|&call| shown.ran(analysis, side.other(), call));
+            let partner = partner.map(|call| shown.slice(analysis, side.other(), call));
+            let pair = || std::iter::once(&slice).chain(&partner);
+            let time = pair().map(|slice| slice.time).fold(Nanos::ZERO, Nanos::max);
+            let of_kind = if slice.is_gpu { &mut gpu } else { &mut host };
+            of_kind.offer(slice.node, time, pair().any(is_near));
+        }
     }
-    let mut kept = vec![false; nodes];
-    let (gpu, host) = candidates.into_iter().partition(|candidate: &Candidate| candidate.is_gpu);
-    keep_longest(gpu, &mut kept);
-    keep_longest(host, &mut kept);
+    let mut is_kept = vec![false; merged.len()];
+    host.ids().chain(gpu.ids()).for_each(|id| is_kept[id.index()] = true);
     for cause in causes {
-        std::iter::once(cause.node).chain(cause.event).for_each(|node| kept[node] = true);
+        std::iter::once(cause.node).chain(cause.event).for_each(|node| is_kept[node] = true);
     }
-    slices.retain(|slice| kept[slice.node.index()]);
-    Chosen { slices, of }
+    let mut slices = Vec::new();
+    for side in Side::BOTH {
+        let is_kept = |call: &&CallId| is_kept[merged.of(side, **call).index()];
+        let kept = calls[side].iter().filter(is_kept);
+        slices.extend(kept.map(|&call| shown.slice(analysis, side, call)));
+    }
+    slices
 }
 
 /// Where the causes are, and as far around as they are long.
@@ -63,27 +67,75 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// Half of the room is for the longest of all, half for the longest near the causes; what these leave
+/// Half of the room is for the longest nodes of all, half for the longest near the causes; what these leave
 /// is for the others.
-fn keep_longest(mut candidates: Vec<Candidate>, kept: &mut [bool]) {
-    let longest = |candidate: &Candidate| (Reverse(candidate.time), candidate.id);
-    let mut keep = |candidates: &[Candidate]| {
-        candidates.iter().for_each(|candidate| kept[candidate.id.index()] = true);
-    };
-    let (first, rest) = split_first(&mut candidates, NODES / 2, longest);
-    keep(first);
-    let nearest = |candidate: &Candidate| (!candidate.is_near, longest(candidate));
-    keep(split_first(rest, NODES - NODES / 2, nearest).0);
+struct Longest {
+    /// By time and id; whether it is near goes with it.
+    of_all: First<(Reverse<Nanos>, MergedId, bool)>,
+    /// Those that are not near stand behind the others.
+    of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
-/// The first `count` by a key, and the others, in no order.
-fn split_first<K: Ord>(
-    candidates: &mut [Candidate],
-    count: usize,
-    key: impl Fn(&Candidate) -> K,
-) -> (&mut [Candidate], &mut [Candidate]) {
-    if candidates.len() > count {
-        candidates.select_nth_unstable_by_key(count, key);
+impl Longest {
+    fn new() -> Longest {
+        Longest { of_all: First::new(NODES / 2), of_rest: First::new(NODES - NODES / 2) }
     }
-    candidates.split_at_mut(candidates.len().min(count))
+
+    fn offer(&mut self, id: MergedId, time: Nanos, is_near: bool) {
+        if let Some((time, id, is_near)) = self.of_all.offer((Reverse(time), id, is_near)) {
+            self.of_rest.offer((!is_near, time, id));
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = MergedId> {
+        let of_all = self.of_all.keys.iter().map(|key| key.1);
+        of_all.chain(self.of_rest.keys.iter().map(|key| key.2))
+    }
+}
+
+/// So many of the keys that were offered: the first in their order.
+struct First<K> {
+    room: usize,
+    keys: BinaryHeap<K>,
+}
+
+impl<K: Ord> First<K> {
+    fn new(room: usize) -> First<K> {
+        First { room, keys: BinaryHeap::with_capacity(room) }
+    }
+
+    /// Takes a key in; returns the one that there is no room for then.
+    fn offer(&mut self, key: K) -> Option<K> {
+        if self.keys.len() < self.room {
+            self.keys.push(key);
+            return None;
+        }
+        match self.keys.peek_mut() {
+            Some(mut last) if key < *last => Some(std::mem::replace(&mut *last, key)),
+            Some(_) | None => Some(key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::First;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_are_kept_and_all_others_given_back(
+            keys in prop::collection::vec(0..50_u8, 0..60),
+            room in 0..20_usize,
+        ) {
+            let mut first = First::new(room);
+            let mut others: Vec<u8> = keys.iter().filter_map(|&key| first.offer(key)).collect();
+            let mut sorted = keys;
+            sorted.sort_unstable();
+            let (kept, rest) = sorted.split_at(room.min(sorted.len()));
+            others.sort_unstable();
+            prop_assert_eq!(first.keys.into_sorted_vec(), kept);
+            prop_assert_eq!(others, rest);
+        }
+    }
 }

@@ -22,7 +22,6 @@ use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{EventId, Nanos};
 use crate::tree::{CallId, CallTree};
-use choice::Chosen;
 use lanes::Lane;
 use places::CausePlace;
 use serde::Serialize;
@@ -98,11 +97,12 @@ impl Slice {
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
     let causes = places::of(analysis, &shown);
-    let all = shown.slices(analysis, &causes);
-    if all.is_empty() {
+    let calls = shown.calls(analysis, &causes);
+    let of = calls.baseline.len() + calls.candidate.len();
+    if of == 0 {
         return None;
     }
-    let Chosen { slices, of } = choice::choose(all, &causes, analysis.diff().merged().len());
+    let slices = choice::choose(analysis, &shown, &calls, &causes);
     let (lanes, placed, dropped) = lanes::place(analysis, &slices, texts);
     let remark = remark(analysis, &shown, (placed.len(), of), dropped);
     let mut columns = Slices::default();

@@ -1,7 +1,7 @@
 //! The leading causes → where each stands in the step that is shown: the instance that differs most.
 
 use super::shown::Shown;
-use crate::analysis::{Analysis, IdleKind, Part};
+use crate::analysis::{Analysis, Cause, IdleKind, Part};
 use crate::diff::MergedId;
 use crate::report::nodes::{own_time, own_times};
 use crate::side::{PerSide, Side};
@@ -9,7 +9,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// A cause in the step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -28,26 +28,34 @@ pub(super) struct CausePlace {
 
 /// The causes that have a call in the step.
 pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
-    let mut known: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    let leading = analysis.causes().leading();
+    let measures: BTreeSet<_> = leading.iter().map(measure).collect();
     let mut places = Vec::new();
-    for (at, cause) in analysis.causes().leading().iter().enumerate() {
-        let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-        // What many small causes are one of stands at each place by itself.
-        let extent = if cause.node.is_some() { Extent::Below } else { Extent::Own };
-        let of_kind = known.entry((kind, extent));
-        let differences = of_kind.or_insert_with(|| differences(analysis, kind, extent));
-        let in_step = cause.nodes.iter().copied().filter(|&id| is_in(analysis, shown, id));
-        let most = in_step.min_by_key(|&id| (Reverse(differences[id.index()].abs()), id));
-        let span = most.and_then(|id| Some((id, span(analysis, shown, id)?)));
-        places.extend(span.map(|(id, (from, to))| CausePlace {
-            cause: at,
-            node: id.index(),
-            event: kind.is_none().then(|| largest_event(analysis, id)).flatten(),
-            from: from.0,
-            to: to.0,
-        }));
+    for (kind, extent) in measures {
+        let differences = differences(analysis, kind, extent);
+        let is_told = |(_, cause): &(usize, &Cause)| measure(cause) == (kind, extent);
+        for (at, cause) in leading.iter().enumerate().filter(is_told) {
+            let in_step = cause.nodes.iter().copied().filter(|&id| is_in(analysis, shown, id));
+            let most = in_step.min_by_key(|&id| (Reverse(differences[id.index()].abs()), id));
+            let span = most.and_then(|id| Some((id, span(analysis, shown, id)?)));
+            places.extend(span.map(|(id, (from, to))| CausePlace {
+                cause: at,
+                node: id.index(),
+                event: kind.is_none().then(|| largest_event(analysis, id)).flatten(),
+                from: from.0,
+                to: to.0,
+            }));
+        }
     }
+    places.sort_unstable_by_key(|place| place.cause);
     places
+}
+
+/// What tells by how much a cause differs at a node: the kind of idle time, `None` for work.
+fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
+    let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
+    // What many small causes are one of stands at each place by itself.
+    (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
 /// Whether the time of a node is told with that of the nodes below.
@@ -70,9 +78,10 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
         }
     }
     if kind.is_none() || super::is_host(analysis) {
-        let PerSide { baseline, candidate } = own_times(analysis);
-        for (difference, (one, two)) in differences.iter_mut().zip(baseline.iter().zip(candidate)) {
-            *difference += (two - *one).0;
+        for (side, sign) in [(Side::Baseline, -1), (Side::Candidate, 1)] {
+            for (id, time) in own_times(analysis, side) {
+                differences[id.index()] += sign * time.0;
+            }
         }
     }
     if extent == Extent::Below {

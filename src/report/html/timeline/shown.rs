@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
 /// A call that spends so many of 100 parts of its time in one call below is not shown.
@@ -78,66 +78,87 @@ impl Shown {
         }
     }
 
-    /// All calls that ran in it: those made in it, and what the GPU ran meanwhile. What was captured took
-    /// no time then, and a call that hands nearly all of its time on tells less than the one below.
-    /// The nodes of `causes` are shown in any case.
-    pub(super) fn slices(&self, analysis: &Analysis, causes: &[CausePlace]) -> Vec<Slice> {
-        let mut slices = Vec::new();
-        for side in Side::BOTH {
-            self.add_slices(analysis, side, &mut slices);
-        }
-        drop_passing(analysis, &mut slices, causes);
-        slices
+    /// The calls of each side that ran in it, in their order: those made in it, and what the GPU ran meanwhile.
+    /// What was captured took no time then, and a call that hands nearly all of its time on tells less than the
+    /// one below. The nodes of `causes` are shown in any case.
+    pub(super) fn calls(&self, analysis: &Analysis, causes: &[CausePlace]) -> PerSide<Vec<CallId>> {
+        let ran = |side: Side| {
+            let calls = analysis.tree(side).calls();
+            calls.filter(|&call| self.ran(analysis, side, call)).collect()
+        };
+        let mut calls = PerSide::from_fn(ran);
+        drop_passing(analysis, &mut calls, causes);
+        calls
     }
 
-    fn add_slices(&self, analysis: &Analysis, side: Side, slices: &mut Vec<Slice>) {
-        let (tree, merged) = (analysis.tree(side), analysis.diff().merged());
+    /// Whether a call ran in it.
+    pub(super) fn ran(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+        let tree = analysis.tree(side);
+        let Some(event) = tree.event(call) else { return false };
         let trace = tree.trace();
-        for call in tree.calls() {
-            let Some(event) = tree.event(call) else { continue };
-            let (start, end) = (trace.start(event), trace.end(event));
-            if start >= self.end[side] || end <= self.start[side] || trace.is_captured(event) {
-                continue;
-            }
-            let is_gpu = tree.kind(call) == CallKind::Gpu;
-            let is_inside = self.holds(analysis, side, call);
-            if is_inside || is_gpu {
-                slices.push(Slice {
-                    side,
-                    call,
-                    event,
-                    node: merged.of(side, call),
-                    start: self.since(side, start),
-                    time: end - start,
-                    is_gpu,
-                    is_inside: is_inside
-                        && (!is_gpu || tree.launch(call).is_some() || self.step.is_none()),
-                });
-            }
+        trace.start(event) < self.end[side]
+            && trace.end(event) > self.start[side]
+            && !trace.is_captured(event)
+            && (tree.kind(call) == CallKind::Gpu || self.holds(analysis, side, call))
+    }
+
+    /// How a call that ran in it is drawn.
+    pub(super) fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Slice {
+        let tree = analysis.tree(side);
+        let event = tree.event(call).expect("what runs is an event");
+        let is_gpu = tree.kind(call) == CallKind::Gpu;
+        let is_launched_here = !is_gpu || tree.launch(call).is_some() || self.step.is_none();
+        Slice {
+            side,
+            call,
+            event,
+            node: analysis.diff().merged().of(side, call),
+            start: self.since(side, tree.trace().start(event)),
+            time: tree.duration(call),
+            is_gpu,
+            is_inside: is_launched_here && self.holds(analysis, side, call),
         }
     }
 }
 
 /// Leaves out host calls that hand nearly all of their time to one call below, on each side that has
 /// them.
-fn drop_passing(analysis: &Analysis, slices: &mut Vec<Slice>, causes: &[CausePlace]) {
-    let mut longest_below = PerSide::from_fn(|side| vec![Nanos::ZERO; analysis.tree(side).len()]);
-    for slice in slices.iter().filter(|slice| !slice.is_gpu) {
-        if let Some(above) = analysis.tree(slice.side).parent(slice.call) {
-            let longest = &mut longest_below[slice.side][above.index()];
-            *longest = slice.time.max(*longest);
+fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
+    let merged = analysis.diff().merged();
+    let mut keeps = vec![false; merged.len()];
+    causes.iter().for_each(|cause| keeps[cause.node] = true);
+    for side in Side::BOTH {
+        let passes = passing(analysis.tree(side), &calls[side]);
+        for (&call, _) in calls[side].iter().zip(passes).filter(|(_, passes)| !passes) {
+            keeps[merged.of(side, call).index()] = true;
         }
     }
-    let passes = |slice: &Slice| {
-        let below = longest_below[slice.side][slice.call.index()];
-        !slice.is_gpu && below.0 > 0 && 100 * below.0 >= PASSED_ON * slice.time.0
-    };
-    let mut keeps = vec![false; analysis.diff().merged().len()];
-    let keeping = slices.iter().filter(|slice| !passes(slice)).map(|slice| slice.node.index());
-    for node in keeping.chain(causes.iter().map(|cause| cause.node)) {
-        keeps[node] = true;
+    for side in Side::BOTH {
+        calls[side].retain(|&call| keeps[merged.of(side, call).index()]);
     }
-    slices.retain(|slice| keeps[slice.node.index()]);
+}
+
+/// For each of the calls, which are in preorder, whether it hands nearly all of its time to one of them, on the
+/// host.
+fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
+    let mut passes = vec![false; calls.len()];
+    // Positions of the calls that are not over yet, each below the one before it.
+    let mut open: Vec<usize> = Vec::new();
+    for (at, &call) in calls.iter().enumerate() {
+        while open.last().is_some_and(|&above| tree.end(calls[above]) <= call) {
+            open.pop();
+        }
+        if tree.kind(call) == CallKind::Gpu {
+            continue;
+        }
+        let caller = open.last().filter(|&&above| tree.parent(call) == Some(calls[above]));
+        if let Some(&caller) = caller {
+            let (time, of) = (tree.duration(call), tree.duration(calls[caller]));
+            passes[caller] |= time > Nanos::ZERO && 100 * time.0 >= PASSED_ON * of.0;
+        }
+        open.push(at);
+    }
+    passes
 }
 
 fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
