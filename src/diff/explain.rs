@@ -196,8 +196,7 @@ impl View<'_> {
             call: other,
             same_key: mine.keys[a] == theirs.keys[b],
             same_name: names.0 == names.1,
-            same_arguments: mine.arguments(call.0) != 0
-                && mine.arguments(call.0) == theirs.arguments(other.0),
+            same_arguments: mine.arguments[a] != 0 && mine.arguments[a] == theirs.arguments[b],
             same_subtree: mine.exact[a] == theirs.exact[b],
             same_shape: mine.shape[a] == theirs.shape[b],
             shared,

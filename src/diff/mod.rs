@@ -91,7 +91,6 @@ impl Relation {
 #[derive(Debug, Clone)]
 pub struct TraceDiff {
     programs: PerSide<Program>,
-    partners: PerSide<Vec<u32>>,
     relations: PerSide<Vec<Relation>>,
     regions: regions::Regions,
     merged: MergedTree,
@@ -147,11 +146,12 @@ impl TraceDiff {
             owned.map(|tree| Program::with_repeats(tree, options.repeats));
         let trees = programs.as_ref().map(|program| &**program.tree());
         let align = || {
-            let (pairing, regions) = match order::in_order(trees) {
+            let (mut pairing, regions) = match order::in_order(trees) {
                 true => align_in_order(programs.as_ref(), &options.aliases),
                 false => mirrored(align_in_order(programs.as_ref().swap(), &options.aliases)),
             };
-            let merged = MergedTree::build(trees, &pairing.partners);
+            // From here on the merged tree knows who is whose partner.
+            let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
             (pairing, regions, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
@@ -184,7 +184,6 @@ impl TraceDiff {
         );
         TraceDiff {
             programs,
-            partners: pairing.partners,
             relations: pairing.relations,
             regions,
             merged,
@@ -212,7 +211,7 @@ impl TraceDiff {
 
     /// The partner of a call in the other trace.
     pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
-        Some(self.partners[side][call.index()]).filter(|&partner| partner != NONE).map(CallId)
+        self.merged.node(self.merged.of(side, call)).call(side.other())
     }
 
     /// How a call relates to the other trace.

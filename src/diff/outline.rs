@@ -1,7 +1,7 @@
 //! A call tree → columns of integers that the alignment compares instead of text.
 
 use super::keys::{Key, Keys};
-use crate::trace::{Arguments, ArgumentsId, Category, EventId, TextId, Trace};
+use crate::trace::{Arguments, Category, EventId, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -49,8 +49,8 @@ pub(super) struct Outline<'a> {
     pub(super) keys: Vec<Key>,
     /// What stands for the key of a GPU event of each category, whatever its name.
     kinds_of_gpu: GpuKinds,
-    /// Id of each argument record of the trace: a column for the calls would be a twentieth of the memory.
-    argument_ids: Vec<u32>,
+    /// Argument id of each call, 0 for none.
+    pub(super) arguments: Vec<u32>,
     /// Hash of keys, arguments, strides, kernel names and grids of the subtree, in order; queries left
     /// out. That of a GPU event is its name alone: below one launch, the same kernel of another batch
     /// is the same kernel.
@@ -74,11 +74,16 @@ impl<'a> Outline<'a> {
         keys: &mut Keys<'_>,
         arguments: &mut ArgumentIds,
     ) -> Outline<'a> {
+        let ids = arguments.of_trace(tree.trace());
+        let argument = |call| {
+            let id = tree.event(call).and_then(|event| tree.trace().arguments_id(event));
+            id.map_or(0, |id| ids[id.index()])
+        };
         Outline {
             tree,
             keys: keys.of_tree(tree),
             kinds_of_gpu: GpuKinds::new(keys),
-            argument_ids: arguments.of_trace(tree.trace()),
+            arguments: tree.calls().map(argument).collect(),
             exact: Vec::new(),
             shape: Vec::new(),
             weight_before: Counts::default(),
@@ -120,15 +125,6 @@ impl<'a> Outline<'a> {
     /// Whether a GPU event is at or below the call.
     pub(super) fn is_gpu_path(&self, call: u32) -> bool {
         self.tree.is_gpu_path(CallId(call))
-    }
-
-    /// The argument id of a call, 0 for none.
-    pub(super) fn arguments(&self, call: u32) -> u32 {
-        self.record(call).map_or(0, |record| self.argument_ids[record.index()])
-    }
-
-    fn record(&self, call: u32) -> Option<ArgumentsId> {
-        self.tree.event(CallId(call)).and_then(|event| self.tree.trace().arguments_id(event))
     }
 
     /// The key without the name of a GPU event: kernel, memcpy or memset.
@@ -220,7 +216,7 @@ impl<'a> Outline<'a> {
         if self.is_query(call) || self.is_hidden(call) {
             return [None, None];
         }
-        let more = match (self.kind(call), self.arguments(call)) {
+        let more = match (self.kind(call), self.arguments[at]) {
             (CallKind::Gpu, _) => Some(2 * self.place(call).0),
             (_, 0) => None,
             (_, arguments) => Some(2 * arguments + 1),
@@ -239,7 +235,7 @@ impl<'a> Outline<'a> {
                 self.exact[x] == self.exact[y]
                     && self.shape[x] == self.shape[y]
                     && self.keys[x] == self.keys[y]
-                    && self.arguments(i) == self.arguments(j)
+                    && self.arguments[x] == self.arguments[y]
                     && self.end(i) - i == self.end(j) - j
                     && self.kind(i) == self.kind(j)
                     && self.own_weight(i) == self.own_weight(j)
@@ -261,11 +257,12 @@ impl<'a> Outline<'a> {
 
     /// Hashes what is known of each call itself.
     fn hash_calls(&mut self) {
-        let strides = ArgumentIds::strides_of(self.tree.trace());
+        let (tree, trace) = (self.tree, self.tree.trace());
+        let strides = ArgumentIds::strides_of(trace);
         let of_call = |call: u32| {
-            let key = u64::from(self.keys[call as usize].0);
-            let record = self.record(call);
-            let arguments = record.map_or(0, |record| self.argument_ids[record.index()].into());
+            let at = call as usize;
+            let (key, arguments) = (u64::from(self.keys[at].0), u64::from(self.arguments[at]));
+            let record = tree.event(CallId(call)).and_then(|event| trace.arguments_id(event));
             let strides = record.map_or(0, |record| strides[record.index()]);
             let place = u64::from(self.place(call).0);
             (mix(mix(key, arguments), strides), mix(place, arguments))

@@ -143,6 +143,11 @@ impl Steps {
         self.of_calls.get(call.index()).flatten()
     }
 
+    /// The positions in preorder of the calls that were made, or launched, in a step.
+    pub(crate) fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
+        self.of_calls.with(Some(step))
+    }
+
     /// Whether calls that follow each other in preorder, from the first one to before `end`, were all made in
     /// one step, or all in none.
     pub(crate) fn are_in_one(&self, first: CallId, end: CallId) -> bool {

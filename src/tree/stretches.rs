@@ -38,6 +38,14 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
     }
 
+    /// The stretches with a value, in order.
+    pub(crate) fn with(&self, value: T) -> impl Iterator<Item = Range<usize>> {
+        let ends = self.starts.iter().skip(1).copied().chain([self.len as u32]);
+        let stretches = self.starts.iter().zip(ends).zip(&self.values);
+        let is_here = move |&(_, &of): &(_, &T)| of == value;
+        stretches.filter(is_here).map(|((&start, end), _)| start as usize..end as usize)
+    }
+
     /// The value at a position; `None` behind the end.
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         self.stretch(at).map(|stretch| self.values[stretch])
@@ -96,6 +104,11 @@ mod tests {
                 let end = (at + 3).min(values.len());
                 let is_one = values[at..end].windows(2).all(|two| two[0] == two[1]);
                 prop_assert_eq!(stretches.is_one(at..end), is_one);
+            }
+            for value in 0..3 {
+                let with: Vec<usize> = stretches.with(value).flatten().collect();
+                let expected = values.iter().enumerate().filter(|&(_, &of)| of == value);
+                prop_assert_eq!(with, expected.map(|(at, _)| at).collect::<Vec<usize>>());
             }
         }
     }

@@ -87,9 +87,19 @@ impl<'a> Collector<'a> {
     /// The busy times, and the rows in the order of the merged tree, then by kind and part; those without owner
     /// last.
     pub(super) fn finish(self) -> ([Vec<PerSide<Nanos>>; Part::ALL.len()], Vec<IdleRow>) {
+        let mut order: Vec<u32> = Vec::with_capacity(self.rows.len());
+        for &last in &self.last_of {
+            let first = order.len();
+            let before = |&at: &u32| Some(self.before[at as usize]).filter(|&at| at != NONE);
+            order.extend(std::iter::successors(Some(last).filter(|&at| at != NONE), before));
+            order[first..].sort_unstable_by_key(|&at| {
+                let row = &self.rows[at as usize];
+                (row.kind, row.part)
+            });
+        }
         let mut rows = self.rows;
         rows.shrink_to_fit();
-        rows.sort_unstable_by_key(|row| (row.owner.is_none(), row.owner, row.kind, row.part));
+        put_in_order(&mut rows, order);
         (self.busy, rows)
     }
 
@@ -121,6 +131,22 @@ impl<'a> Collector<'a> {
         self.before.push(last);
         self.last_of[slot] = self.rows.len() as u32 - 1;
         self.rows.len() - 1
+    }
+}
+
+/// Puts at each place what `order` says, by its place before, without a second list.
+fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
+    for at in 0..items.len() {
+        // What stands here goes around its cycle, until it comes to its own place.
+        let mut here = at;
+        loop {
+            let from = std::mem::replace(&mut order[here], here as u32) as usize;
+            if from == at {
+                break;
+            }
+            items.swap(here, from);
+            here = from;
+        }
     }
 }
 
@@ -172,6 +198,21 @@ impl Analysis {
             }
             (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),
             (None, None) => Cow::Borrowed(""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put_in_order;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_item_comes_to_its_place(order in Just((0..40_u32).collect::<Vec<u32>>()).prop_shuffle()) {
+            let mut items: Vec<u32> = (0..40).collect();
+            put_in_order(&mut items, order.clone());
+            prop_assert_eq!(items, order);
         }
     }
 }

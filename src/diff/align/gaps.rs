@@ -249,7 +249,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         // wraps, and no variant of it.
         let wraps =
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
-        let arguments = (x.arguments(a), y.arguments(b));
+        let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
         let same_arguments = arguments.0 != 0 && arguments.0 == arguments.1;
         !wraps && (as_many || same_arguments || self.share_most(a, b))
     }
@@ -284,7 +284,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         if mine.kind(call) != theirs.kind(other) {
             return 0;
         }
-        let bonus = match (mine.arguments(call), theirs.arguments(other)) {
+        let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {
             (0, 0) => 1,
             (a, b) if a == b => RENAME_BONUS,
             _ => 0,

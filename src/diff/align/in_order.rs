@@ -159,7 +159,7 @@ fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
 
 /// What a call is, whatever it holds.
 pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
-    let (key, arguments) = (outline.keys[call as usize], outline.arguments(call));
+    let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
     u64::from(key.0) << 32 | u64::from(arguments)
 }
 

@@ -8,7 +8,10 @@ use crate::side::{PerSide, Side};
 /// have none themselves. 0 where there are none.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
-    calls.map(|call| outline.arguments(call)).find(|&arguments| arguments != 0).unwrap_or(0)
+    calls
+        .map(|call| outline.arguments[call as usize])
+        .find(|&arguments| arguments != 0)
+        .unwrap_or(0)
 }
 
 /// Whether one of two calls of one name equals what the other holds, as in `aten::view` that calls
@@ -17,7 +20,8 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
 /// Where it has the same arguments and holds nothing else, it may as well be the inner call that is
 /// gone, and the two are taken for partners.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
-    let same_arguments = outlines.baseline.arguments(a) == outlines.candidate.arguments(b);
+    let same_arguments =
+        outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
     let holds = |side: Side, outer: u32, inner: u32| {
         let (mine, theirs) = (outlines[side], outlines[side.other()]);
         let (key, exact) = (theirs.keys[inner as usize], theirs.exact[inner as usize]);

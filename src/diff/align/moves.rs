@@ -336,8 +336,10 @@ impl Aligner<'_> {
 
     /// Pairs two free calls where their arguments are the same, whatever is below them.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
-        let arguments =
-            PerSide::new(self.outlines.baseline.arguments(a), self.outlines.candidate.arguments(b));
+        let arguments = PerSide::new(
+            self.outlines.baseline.arguments[a as usize],
+            self.outlines.candidate.arguments[b as usize],
+        );
         let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
         if free && arguments.baseline != 0 && arguments.baseline == arguments.candidate {
             self.pair(a, b, Relation::Moved);

@@ -47,7 +47,7 @@ impl<'s, 'a> Renames<'s, 'a> {
                 call,
                 key: outline.keys[call as usize],
                 kind: outline.kind(call),
-                arguments: outline.arguments(call),
+                arguments: outline.arguments[call as usize],
                 is_generated: words.is_generated(outline.keys[call as usize]),
                 weight: outline.weight(call),
                 below: outline.weight(call) - outline.own_weight(call),
@@ -108,7 +108,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     /// What is below a call, without its name: equal for a call and its renamed partner.
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
-        let mut body = u64::from(outline.arguments(call));
+        let mut body = u64::from(outline.arguments[call as usize]);
         for child in outline.each_child(call) {
             body = body.rotate_left(7)
                 ^ outline.shape[child as usize].wrapping_mul(0x9e37_79b9_7f4a_7c15);

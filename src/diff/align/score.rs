@@ -48,8 +48,6 @@ struct Element {
     exact: u64,
     /// Hash of its name to the letter.
     name: u64,
-    /// Argument id of the call.
-    arguments: u32,
     /// Tokens of all that it holds.
     tokens: i64,
     is_run: bool,
@@ -157,7 +155,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 key: outline.keys[call as usize],
                 exact: outline.exact[call as usize],
                 name: name.finish(),
-                arguments: outline.arguments(call),
                 tokens: calls.iter().map(|&call| i64::from(outline.weight(call))).sum(),
                 is_run: calls.len() > 1,
                 is_gpu: outline.is_gpu(call),
@@ -198,9 +195,11 @@ impl<'a, 'b> Siblings<'a, 'b> {
 
     fn score_call(&mut self, i: usize, j: usize) -> i64 {
         let shared = self.shared(i, j);
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let (one, two) = self.known(i, j);
         let larger = one.tokens.max(two.tokens).max(1);
-        let same_arguments = one.arguments != 0 && one.arguments == two.arguments;
+        let arguments = x.arguments[one.call as usize];
+        let same_arguments = arguments != 0 && arguments == y.arguments[two.call as usize];
         TOKEN * shared
             + TOKEN * shared / larger
             + if same_arguments { ARGUMENTS } else { 0 }

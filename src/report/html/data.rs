@@ -82,11 +82,17 @@ pub(super) fn embed<'a>(
 /// call above, so that sums stay right and the page stays small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    let mut times: Vec<Option<[i64; 2]>> = vec![None; merged.len()];
+    // Few nodes have any: for each one of all, which of the times is its, from 1, or 0.
+    let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
         let Some(id) = row.owner.or(row.lowest_common) else { continue };
-        let time = times[id.index()].get_or_insert_default();
+        let of_node = &mut of_nodes[id.index()];
+        if *of_node == 0 {
+            times.push([0, 0]);
+            *of_node = times.len() as u32;
+        }
+        let time = &mut times[*of_node as usize - 1];
         for side in Side::BOTH {
             time[side as usize] += row.time[side].0;
             total[side as usize] += row.time[side].0;
@@ -96,16 +102,20 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let mut listed = Vec::new();
     // A call stands behind those above it: from the end on, nothing is added to what was looked at.
     for id in merged.ids().rev() {
-        let Some(time) = times[id.index()] else { continue };
+        let of_node = of_nodes[id.index()];
+        let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
         let position = tree.position(id);
         match (merged.parent(id), position) {
             (_, Some(position)) if time[0].max(time[1]) >= least => {
                 listed.push((position, time[0], time[1]));
             }
-            (Some(above), _) => {
-                let sum = times[above.index()].get_or_insert_default();
-                *sum = [sum[0] + time[0], sum[1] + time[1]];
-            }
+            (Some(above), _) => match &mut of_nodes[above.index()] {
+                none @ 0 => *none = of_node,
+                known => {
+                    let sum = &mut times[*known as usize - 1];
+                    *sum = [sum[0] + time[0], sum[1] + time[1]];
+                }
+            },
             (None, Some(position)) => listed.push((position, time[0], time[1])),
             (None, None) => {}
         }

@@ -8,7 +8,7 @@ use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::CallId;
+use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -26,22 +26,36 @@ pub(super) fn choose(
     let merged = analysis.diff().merged();
     let near = neighbourhoods(causes);
     let is_near =
-        |slice: &Slice| near.iter().any(|&(from, to)| slice.start < to && slice.end() > from);
+        |start: Nanos, end: Nanos| near.iter().any(|&(from, to)| start < to && end > from);
     let (mut host, mut gpu) = (Longest::new(), Longest::new());
-    let mut is_known = vec![false; merged.len()];
-    for side in Side::BOTH {
-        for &call in &calls[side] {
-            let slice = shown.slice(analysis, side, call);
-            if std::mem::replace(&mut is_known[slice.node.index()], true) {
-                continue;
-            }
-            let partner = merged.node(slice.node).call(side.other());
-            let partner = partner.filter(|&call| shown.ran(analysis, side.other(), call));
-            let partner = partner.map(|call| shown.slice(analysis, side.other(), call));
-            let pair = || std::iter::once(&slice).chain(&partner);
-            let time = pair().map(|slice| slice.time).fold(Nanos::ZERO, Nanos::max);
-            let of_kind = if slice.is_gpu { &mut gpu } else { &mut host };
-            of_kind.offer(slice.node, time, pair().any(is_near));
+    let mut offer = |id: MergedId, calls: PerSide<Option<CallId>>| {
+        let (mut longest, mut is_any_near, mut is_gpu) = (Nanos::ZERO, false, false);
+        for side in Side::BOTH {
+            let Some(call) = calls[side] else { continue };
+            let tree = analysis.tree(side);
+            let (start, time) = shown.span(tree, side, call);
+            longest = longest.max(time);
+            is_any_near |= is_near(start, start + time);
+            is_gpu = tree.kind(call) == CallKind::Gpu;
+        }
+        let of_kind = if is_gpu { &mut gpu } else { &mut host };
+        of_kind.offer(id, longest, is_any_near);
+    };
+    // Nodes whose call of the candidate was not looked at yet.
+    let mut is_left = vec![false; merged.len()];
+    for &call in &calls.candidate {
+        is_left[merged.of(Side::Candidate, call).index()] = true;
+    }
+    for &call in &calls.baseline {
+        let id = merged.of(Side::Baseline, call);
+        let is_shown = std::mem::take(&mut is_left[id.index()]);
+        let partner = merged.node(id).call(Side::Candidate).filter(|_| is_shown);
+        offer(id, PerSide::new(Some(call), partner));
+    }
+    for &call in &calls.candidate {
+        let id = merged.of(Side::Candidate, call);
+        if is_left[id.index()] {
+            offer(id, PerSide::new(None, Some(call)));
         }
     }
     let mut is_kept = vec![false; merged.len()];

@@ -8,7 +8,7 @@ use super::places::CausePlace;
 use crate::analysis::Analysis;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
@@ -82,39 +82,50 @@ impl Shown {
     /// What was captured took no time then, and a call that hands nearly all of its time on tells less than the
     /// one below. The nodes of `causes` are shown in any case.
     pub(super) fn calls(&self, analysis: &Analysis, causes: &[CausePlace]) -> PerSide<Vec<CallId>> {
-        let ran = |side: Side| {
-            let calls = analysis.tree(side).calls();
-            calls.filter(|&call| self.ran(analysis, side, call)).collect()
-        };
-        let mut calls = PerSide::from_fn(ran);
+        let mut calls = PerSide::from_fn(|side| self.ran(analysis, side));
         drop_passing(analysis, &mut calls, causes);
         calls
     }
 
-    /// Whether a call ran in it.
-    pub(super) fn ran(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+    fn ran(&self, analysis: &Analysis, side: Side) -> Vec<CallId> {
         let tree = analysis.tree(side);
-        let Some(event) = tree.event(call) else { return false };
-        let trace = tree.trace();
+        let mut is_inside = vec![self.step.is_none(); tree.len()];
+        for step in self.step.iter().map(|step| step[side]) {
+            analysis.steps(side).calls_of(step).for_each(|calls| is_inside[calls].fill(true));
+        }
+        let ran = |&call: &CallId| {
+            (is_inside[call.index()] || tree.kind(call) == CallKind::Gpu)
+                && tree.event(call).is_some_and(|event| self.runs(tree.trace(), side, event))
+        };
+        tree.calls().filter(ran).collect()
+    }
+
+    /// Whether an event has a moment of it.
+    fn runs(&self, trace: &Trace, side: Side, event: EventId) -> bool {
         trace.start(event) < self.end[side]
             && trace.end(event) > self.start[side]
             && !trace.is_captured(event)
-            && (tree.kind(call) == CallKind::Gpu || self.holds(analysis, side, call))
+    }
+
+    /// When a call starts, since the step began, and how long it takes.
+    pub(super) fn span(&self, tree: &CallTree, side: Side, call: CallId) -> (Nanos, Nanos) {
+        let event = tree.event(call).expect("what runs is an event");
+        (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
     }
 
     /// How a call that ran in it is drawn.
     pub(super) fn slice(&self, analysis: &Analysis, side: Side, call: CallId) -> Slice {
         let tree = analysis.tree(side);
-        let event = tree.event(call).expect("what runs is an event");
+        let (start, time) = self.span(tree, side, call);
         let is_gpu = tree.kind(call) == CallKind::Gpu;
         let is_launched_here = !is_gpu || tree.launch(call).is_some() || self.step.is_none();
         Slice {
             side,
             call,
-            event,
+            event: tree.event(call).expect("what runs is an event"),
             node: analysis.diff().merged().of(side, call),
-            start: self.since(side, tree.trace().start(event)),
-            time: tree.duration(call),
+            start,
+            time,
             is_gpu,
             is_inside: is_launched_here && self.holds(analysis, side, call),
         }
