@@ -62,11 +62,15 @@ fn times() -> Columns<Analysis, Site> {
         .sides(
             "kernel_us_*",
             (ColumnType::Time, "µs"),
-            "time of its rows",
+            "time of its rows, without steps that have no partner",
             |_: &Analysis, s: &Site, side| s.time[side].into(),
         )
         .micros_difference("delta_us", "candidate − baseline", |_, s| s.time.difference().into())
-        .ratio("ratio", "candidate / baseline", |_, s| s.time.ratio().into())
+        .ratio(
+            "ratio",
+            "candidate / baseline of what is judged: the means of the repeats, all time without",
+            |_, s| s.judgement.ratio().into(),
+        )
 }
 
 fn evidence() -> Columns<Analysis, Site> {

@@ -168,7 +168,9 @@ impl<'a> Sampler<'a> {
         Draft {
             name: self.analysis.row_name(of_place[0]),
             module,
-            time: PerSide::from_fn(|side| of_place.iter().map(|row| row.time[side]).sum()),
+            time: PerSide::from_fn(|side| {
+                events[side].iter().map(|&event| self.analysis.time_of(side, event)).sum()
+            }),
             question: Question { work, ..self.question(&events, &[]) },
             work,
             rows,

@@ -156,6 +156,17 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Candidate / baseline of what was compared; `None` where either is not above zero.
+    pub fn ratio(&self) -> Option<f64> {
+        let PerSide { baseline, candidate } = self.mean_us;
+        (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
+    }
+
+    /// How far apart the sides are in what was compared, in µs.
+    pub(super) fn difference_us(&self) -> f64 {
+        (self.mean_us.candidate - self.mean_us.baseline).abs()
+    }
+
     /// Whether both sides have repeats.
     pub fn is_tested(&self) -> bool {
         self.repeats.baseline.min(self.repeats.candidate) > 1

@@ -33,8 +33,7 @@ impl Verdicts {
     /// difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {
-            let PerSide { baseline, candidate } = site.judgement.mean_us;
-            let is_told = (candidate - baseline).abs() >= self.least.as_micros();
+            let is_told = site.judgement.difference_us() >= self.least.as_micros();
             site.judgement.verdict.is_change() && is_told
         })
     }
@@ -64,8 +63,9 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            let difference = site.time.candidate - site.time.baseline;
-            (Reverse(difference.abs()), site.first_row())
+            // In whole picoseconds: sums that are equal have means that are nearly so.
+            let judged = (1e6 * site.judgement.difference_us()).round() as i64;
+            (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);

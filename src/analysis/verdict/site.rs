@@ -15,7 +15,8 @@ pub struct Site {
     pub module: PerSide<String>,
     /// Positions of its rows; at least one.
     pub rows: Vec<usize>,
-    /// Sum of their times; adds up to the account over all sites.
+    /// Sum of their times, without steps that are not compared as they have no partner; adds up to the account
+    /// over all sites where all steps are.
     pub time: PerSide<Nanos>,
     /// Whether both sides did the same.
     pub work: Work,
