@@ -143,8 +143,8 @@ impl Steps {
         self.of_calls.get(call.index()).flatten()
     }
 
-    /// The positions in preorder of the calls that were made, or launched, in a step.
-    pub(crate) fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
+    /// The calls that were made, or launched, in a step: ranges of positions in preorder, which rise.
+    pub fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
         self.of_calls.with(Some(step))
     }
 
