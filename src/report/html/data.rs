@@ -82,7 +82,7 @@ pub(super) fn embed<'a>(
 /// call above, so that sums stay right and the page stays small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    // Few nodes have any: for each one of all, which of the times is its, from 1, or 0.
+    // Few nodes have any: of each node which of the times is its, counted from 1; 0 for none.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
@@ -110,6 +110,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
+                // The time goes on as that of the call above.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
