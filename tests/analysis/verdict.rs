@@ -284,7 +284,16 @@ fn verdicts_add_up_and_mirror_on_the_examples() {
 #[test]
 fn verdicts_add_up_and_mirror_where_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
-    check(&PerSide::new(path("train_base"), path("train_five_steps")));
+    let pair = PerSide::new(path("train_base"), path("train_five_steps"));
+    check(&pair);
+    // Its further steps stand at other ops, so that they do not count.
+    compare_files(pair, |analysis| {
+        let sites = &analysis.judged().sites;
+        let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();
+        let alone = in_steps_without_a_partner(analysis, Side::Candidate);
+        assert!(alone > Nanos::ZERO);
+        assert_eq!(sum, analysis.account().totals.candidate.time - alone);
+    });
 }
 
 #[test]
