@@ -51,6 +51,9 @@ pub(super) struct GateArgs {
     /// rules say, else fail].
     #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>, help_heading = headings::LIMITS)]
     inconclusive: Option<Inconclusive>,
+    /// Check the structure only and leave out all rules and budgets about time.
+    #[arg(long, help_heading = headings::LIMITS)]
+    structure_only: bool,
     /// The day that permissions with an end are held against [default: today].
     #[arg(long, value_name = "DAY", hide = true)]
     today: Option<Date>,
@@ -124,7 +127,7 @@ impl GateArgs {
         if let Some(inconclusive) = self.inconclusive {
             rules.inconclusive = inconclusive;
         }
-        Ok(rules)
+        Ok(if self.structure_only { rules.structure_only() } else { rules })
     }
 
     /// What the runs are held against.

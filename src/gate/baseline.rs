@@ -9,6 +9,7 @@
 use super::digest::{Captured, Digest, Node, NodeKind, Range, RunFacts, Setup, Variant};
 use crate::diff::plain_name;
 use crate::error::{Error, ErrorKind, Result};
+use crate::program::Evidence;
 use crate::trace::unpack;
 use crate::tree::CallKind;
 use flate2::{Compression, GzBuilder};
@@ -19,9 +20,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// The newest schema that is read. Files are of the oldest one that tells all that is in them: 2 where
-/// captures show what graphs run, else 1.
-pub const BASELINE_SCHEMA: u32 = 2;
+/// The schema that is written and read. Older files lack the evidence of their runs, without which nothing can
+/// be compared with them.
+pub const BASELINE_SCHEMA: u32 = 3;
 
 /// What the first field says of every baseline file.
 const FORMAT: &str = "tracetree baseline";
@@ -87,8 +88,7 @@ fn bare() -> Captured {
 #[derive(Serialize, Deserialize)]
 struct StoredRun {
     steps: u64,
-    is_truncated: bool,
-    launched_share: f64,
+    evidence: Evidence,
 }
 
 /// A count that never varies, or its least, usual and most.
@@ -204,7 +204,7 @@ impl Digest {
             self.nodes().map(|(depth, node)| stored_node(depth, node, &mut texts)).collect();
         let stored = Stored {
             format: FORMAT.to_owned(),
-            schema: if is_bare(&self.setup.captured) { 1 } else { 2 },
+            schema: BASELINE_SCHEMA,
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
             setup: stored_setup(&self.setup),
             runs: self.runs.iter().map(stored_run).collect(),
@@ -274,7 +274,14 @@ impl Digest {
             ));
         }
         match head.schema {
-            Some(1..=BASELINE_SCHEMA) => {}
+            Some(BASELINE_SCHEMA) => {}
+            Some(older @ 1..BASELINE_SCHEMA) => {
+                let message = format!(
+                    "is a baseline of schema {older}, which does not record what its runs measured; this \
+                     version reads schema {BASELINE_SCHEMA}"
+                );
+                return Err(refused(path, &message));
+            }
             Some(newer) if newer > BASELINE_SCHEMA => {
                 let message = format!(
                     "is a baseline of schema {newer}; this version reads up to {BASELINE_SCHEMA}"
@@ -328,8 +335,11 @@ fn stored_setup(setup: &Setup) -> StoredSetup {
 fn stored_run(run: &RunFacts) -> StoredRun {
     StoredRun {
         steps: run.steps,
-        is_truncated: run.is_truncated,
-        launched_share: (run.launched_share * 1e6).round() / 1e6,
+        evidence: Evidence {
+            launched_share: (run.evidence.launched_share * 1e6).round() / 1e6,
+            outside_steps: (run.evidence.outside_steps * 1e6).round() / 1e6,
+            ..run.evidence.clone()
+        },
     }
 }
 
@@ -402,13 +412,8 @@ fn digest(stored: Stored) -> std::result::Result<Digest, String> {
         },
         runs: stored
             .runs
-            .iter()
-            .map(|run| RunFacts {
-                name: String::new(),
-                steps: run.steps,
-                is_truncated: run.is_truncated,
-                launched_share: run.launched_share,
-            })
+            .into_iter()
+            .map(|run| RunFacts { name: String::new(), steps: run.steps, evidence: run.evidence })
             .collect(),
         times: stored.times_us,
         counts: stored.counts.into_iter().map(|(name, count)| (name, count.into())).collect(),

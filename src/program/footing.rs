@@ -1,37 +1,35 @@
-//! What two sides were recorded on, and how whole the recordings are → why they cannot be held against each
-//! other: the one list, for a gate, for baselines and for `diff --fail-on`.
+//! What two sides were recorded on, and what is missing in the recordings → why they cannot be compared: the
+//! one list, for the gate, for baseline files, for `diff --fail-on` and for comparability.
 //!
 //! A rule that is checked in spite of an obstacle would pass because something was not recorded, or
 //! fail because something else ran.
 
-use super::{Measure, Platform, Program};
+use super::{Damage, Evidence, Measure, Platform, Program};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallKind, CallTree};
+use crate::tree::CallTree;
 use std::fmt;
 
-/// By so much less of the GPU time may have its launch in the trace on the candidate's side.
+/// The share of the GPU time whose launch is in the trace may differ by this much between the sides.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// What one side was recorded on, and how whole it is.
+/// The share of the measured time that no step launched may differ by this much between the sides.
+const OUTSIDE_STEPS: f64 = 0.05;
+
+/// What one side was recorded on, and what is missing in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
     /// Marketing names of the devices, each once.
     pub devices: Vec<String>,
-    /// Number of processes; 1 where nothing says it.
+    /// Number of processes; 1 where the trace does not record it.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
-    /// Whether anything was called of which the time counts.
+    /// Whether there is any call whose time is measured.
     pub has_calls: bool,
-    /// Number of runs.
-    pub runs: usize,
-    /// Those whose file is cut off.
-    pub cut_off: usize,
-    /// Share of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time. Of several runs
-    /// the least.
-    pub launched_share: f64,
+    /// What each run measured.
+    pub runs: Vec<Evidence>,
 }
 
 impl Footing {
@@ -53,53 +51,67 @@ impl Footing {
             world_size: group.and_then(|size| u64::try_from(size).ok()).unwrap_or(1),
             has_gpu: measure == Measure::GpuTime,
             has_calls: measure.calls(tree).next().is_some(),
-            runs: 1,
-            cut_off: usize::from(trace.notes().get("TRUNCATED").is_some()),
-            launched_share: launched_share(tree),
+            runs: vec![Evidence::of(program)],
         }
     }
-}
 
-fn launched_share(tree: &CallTree) -> f64 {
-    let (mut all, mut launched) = (0, 0);
-    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
-        let time = tree.duration(call).0;
-        all += time;
-        launched += if tree.launch(call).is_some() { time } else { 0 };
+    /// Share of the GPU time whose launch is in the trace, of the run with the least.
+    fn launched_share(&self) -> f64 {
+        self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
-    if all > 0 { launched as f64 / all as f64 } else { 1.0 }
+
+    /// Share of the measured time that no step launched, of the run with the most.
+    fn outside_steps(&self) -> f64 {
+        self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
+    }
+
+    /// The numbers of recorded steps of the runs, each once.
+    fn step_counts(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self.runs.iter().map(|run| run.recorded_steps).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
+    }
 }
 
-/// Why two sides cannot be held against each other.
+/// Why two sides cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Files of a side are cut off: so many of so many runs.
-    CutOff(Side, usize, usize),
+    /// Something is missing in a side, in so many of so many runs.
+    Damaged(Side, Damage, usize, usize),
     /// A side has no call in its steps.
     NoCalls(Side),
     /// A side has no GPU events, and the other one has.
     NoGpuEvents(Side),
+    /// The traces name a GPU, and neither has GPU events.
+    GpuNotRecorded(String),
     /// The sides ran on two devices.
     OtherDevice(PerSide<String>),
     /// The sides are of so many ranks.
     OtherRanks(PerSide<u64>),
-    /// Other work was done; how that is seen.
+    /// Other work was done, and how that is detected.
     OtherProgram(String),
-    /// Of such shares of the GPU time the launch is in the trace.
+    /// The launch is in the trace for these shares of the GPU time.
     LaunchesMissing(PerSide<f64>),
+    /// The runs recorded these numbers of steps.
+    OtherSteps(PerSide<Vec<u64>>),
+    /// These shares of the measured time were launched in no step.
+    WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// What stands between two sides; `lost_launches` says by how much less of the GPU time may have its
-    /// launch in the candidate's trace.
+    /// What prevents a comparison of two sides; `lost_launches` says by how much the share of the GPU time
+    /// whose launch is in the trace may differ.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
             let footing = sides[side];
-            if footing.cut_off > 0 {
-                found.push(Obstacle::CutOff(side, footing.cut_off, footing.runs));
-            }
+            let runs = footing.runs.len();
+            let damage = Damage::of_runs(&footing.runs);
+            found.extend(
+                damage.into_iter().map(|(what, in_runs)| Obstacle::Damaged(side, what, in_runs, runs)),
+            );
             if !footing.has_calls {
                 found.push(Obstacle::NoCalls(side));
             }
@@ -108,7 +120,11 @@ impl Obstacle {
         match (one.has_gpu, two.has_gpu) {
             (true, false) => found.push(Obstacle::NoGpuEvents(Side::Candidate)),
             (false, true) => found.push(Obstacle::NoGpuEvents(Side::Baseline)),
-            (true, true) | (false, false) => {}
+            (false, false) => {
+                let name = one.devices.first().or(two.devices.first());
+                found.extend(name.map(|name| Obstacle::GpuNotRecorded(name.clone())));
+            }
+            (true, true) => {}
         }
         if one.vendor != two.vendor && one.has_gpu && two.has_gpu {
             found.push(Obstacle::OtherDevice(sides.map(|side| side.vendor.clone())));
@@ -118,11 +134,60 @@ impl Obstacle {
         if one.world_size != two.world_size {
             found.push(Obstacle::OtherRanks(sides.map(|side| side.world_size)));
         }
-        if one.launched_share - two.launched_share > lost_launches {
-            found.push(Obstacle::LaunchesMissing(sides.map(|side| side.launched_share)));
+        let shares = sides.map(Footing::launched_share);
+        if one.has_gpu && two.has_gpu && (shares.baseline - shares.candidate).abs() > lost_launches {
+            found.push(Obstacle::LaunchesMissing(shares));
+        }
+        let steps = sides.map(Footing::step_counts);
+        if steps.baseline != steps.candidate || steps.baseline.len() > 1 {
+            found.push(Obstacle::OtherSteps(steps));
+        }
+        let outside = sides.map(Footing::outside_steps);
+        if (outside.baseline - outside.candidate).abs() > OUTSIDE_STEPS {
+            found.push(Obstacle::WorkOutsideSteps(outside));
         }
         found
     }
+
+    /// The word that a rule file tolerates it by.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Obstacle::Damaged(_, damage, ..) => damage.code(),
+            Obstacle::NoCalls(_) => "no_calls",
+            Obstacle::NoGpuEvents(_) => "no_gpu_events",
+            Obstacle::GpuNotRecorded(_) => "gpu_not_recorded",
+            Obstacle::OtherDevice(_) => "other_device",
+            Obstacle::OtherRanks(_) => "other_ranks",
+            Obstacle::OtherProgram(_) => "other_program",
+            Obstacle::LaunchesMissing(_) => "launches_missing",
+            Obstacle::OtherSteps(_) => "other_steps",
+            Obstacle::WorkOutsideSteps(_) => "work_outside_steps",
+        }
+    }
+
+    /// The codes that a rule file may tolerate: all but those without which nothing was measured.
+    pub const TOLERABLE: [&str; 20] = [
+        "cut_off",
+        "corrupt",
+        "lost_events",
+        "untimed_events",
+        "impossible_times",
+        "unknown_events",
+        "launches_without_work",
+        "unlaunched",
+        "untimed_gpu_events",
+        "missing_steps",
+        "untimed_steps",
+        "empty_steps",
+        "cut_steps",
+        "gpu_not_recorded",
+        "other_device",
+        "other_ranks",
+        "other_program",
+        "launches_missing",
+        "other_steps",
+        "work_outside_steps",
+    ];
 }
 
 fn words(side: Side) -> &'static str {
@@ -134,30 +199,54 @@ fn words(side: Side) -> &'static str {
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
         match self {
-            Obstacle::CutOff(side, cut, runs) => write!(
-                f,
-                "a trace of the {} is cut off: what is missing takes no time ({cut} of {runs} runs)",
-                words(*side)
-            ),
+            Obstacle::Damaged(side, damage, _, 1) => write!(f, "{}: {damage}", words(*side)),
+            Obstacle::Damaged(side, damage, in_runs, runs) => {
+                write!(f, "{} ({in_runs} of {runs} runs): {damage}", words(*side))
+            }
             Obstacle::NoCalls(side) => write!(f, "the {} has no call in its steps", words(*side)),
             Obstacle::NoGpuEvents(side) => {
                 let (side, other) = (words(*side), words(side.other()));
                 write!(f, "the {side} has no GPU events; the {other} has")
             }
+            Obstacle::GpuNotRecorded(name) => write!(
+                f,
+                "the traces name a GPU ({name}) and have no GPU events; only host time is measured. Record \
+                 with ProfilerActivity.CUDA"
+            ),
             Obstacle::OtherDevice(names) => {
-                write!(f, "another device: {} | {}", names.baseline, names.candidate)
+                write!(f, "different devices: {} | {}", names.baseline, names.candidate)
             }
             Obstacle::OtherRanks(ranks) => {
-                write!(f, "another number of ranks: {} | {}", ranks.baseline, ranks.candidate)
+                write!(f, "different numbers of ranks: {} | {}", ranks.baseline, ranks.candidate)
             }
             Obstacle::OtherProgram(how) => f.write_str(how),
             Obstacle::LaunchesMissing(shares) => write!(
                 f,
-                "launches are missing: of {:.0} % of the GPU time the launch is in the trace, of {:.0} % in \
-                 the baseline",
-                100.0 * shares.candidate,
-                100.0 * shares.baseline
+                "launches are missing: the trace contains the launch of {} of the GPU time in the baseline, of \
+                 {} in the candidate",
+                percent(shares.baseline),
+                percent(shares.candidate)
+            ),
+            Obstacle::OtherSteps(steps) => {
+                let list = |counts: &[u64]| {
+                    counts.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
+                };
+                write!(
+                    f,
+                    "different numbers of recorded steps: {} | {}; steps may be missing. Record as many steps \
+                     in every run",
+                    list(&steps.baseline),
+                    list(&steps.candidate)
+                )
+            }
+            Obstacle::WorkOutsideSteps(shares) => write!(
+                f,
+                "{} of the baseline's time and {} of the candidate's was launched outside of all steps; \
+                 per-step figures do not contain it. Mark every step with profiler.step()",
+                percent(shares.baseline),
+                percent(shares.candidate)
             ),
         }
     }
@@ -168,20 +257,25 @@ mod tests {
     use super::*;
 
     fn whole() -> Footing {
+        let run = Evidence {
+            gpu_events: 10,
+            launches: 10,
+            launched_share: 1.0,
+            recorded_steps: 3,
+            ..Evidence::default()
+        };
         Footing {
             vendor: "nvidia".to_owned(),
             devices: vec!["NVIDIA H100".to_owned()],
             world_size: 1,
             has_gpu: true,
             has_calls: true,
-            runs: 2,
-            cut_off: 0,
-            launched_share: 1.0,
+            runs: vec![run.clone(), run],
         }
     }
 
-    /// What stands between a whole side and a changed one, in both orders.
-    fn told(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
+    /// The obstacles between a whole side and a changed one, in both orders.
+    fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);
         let between = |sides: PerSide<&Footing>| -> Vec<String> {
@@ -191,45 +285,86 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_between_two_whole_sides() {
-        assert_eq!(told(|_| {}), [Vec::<String>::new(), Vec::new()]);
+    fn nothing_prevents_a_comparison_of_two_whole_sides() {
+        assert_eq!(obstacles(|_| {}), [Vec::<String>::new(), Vec::new()]);
         // A little may be lost at the ends of a recording.
-        assert_eq!(told(|side| side.launched_share = 0.96)[0], Vec::<String>::new());
+        assert_eq!(obstacles(|side| side.runs[0].launched_share = 0.96)[0], Vec::<String>::new());
     }
 
     #[test]
-    fn each_obstacle_is_told_of_its_side() {
-        let cut = "is cut off: what is missing takes no time (1 of 2 runs)";
+    fn damage_is_reported_for_its_side_with_the_runs_that_have_it() {
+        let [one, two] = obstacles(|side| side.runs[1].losses.is_truncated = true);
+        assert!(one[0].starts_with("candidate (1 of 2 runs): the file is cut off"), "{one:?}");
+        assert!(two[0].starts_with("baseline (1 of 2 runs): the file is cut off"), "{two:?}");
+    }
+
+    #[test]
+    fn each_obstacle_is_found_in_both_orders() {
         assert_eq!(
-            told(|side| side.cut_off = 1),
-            [
-                vec![format!("a trace of the candidate {cut}")],
-                vec![format!("a trace of the baseline {cut}")]
-            ]
-        );
-        assert_eq!(
-            told(|side| side.has_calls = false)[1],
+            obstacles(|side| side.has_calls = false)[1],
             ["the baseline has no call in its steps"]
         );
         assert_eq!(
-            told(|side| side.has_gpu = false),
+            obstacles(|side| side.has_gpu = false),
             [
                 ["the candidate has no GPU events; the baseline has"],
                 ["the baseline has no GPU events; the candidate has"]
             ]
         );
         assert_eq!(
-            told(|side| side.devices = vec!["NVIDIA A100".to_owned()])[0],
-            ["another device: NVIDIA H100 | NVIDIA A100"]
+            obstacles(|side| side.devices = vec!["NVIDIA A100".to_owned()])[0],
+            ["different devices: NVIDIA H100 | NVIDIA A100"]
         );
         assert_eq!(
-            told(|side| side.vendor = "amd".to_owned())[0],
-            ["another device: nvidia | amd"]
+            obstacles(|side| side.vendor = "amd".to_owned())[0],
+            ["different devices: nvidia | amd"]
         );
-        assert_eq!(told(|side| side.world_size = 8)[0], ["another number of ranks: 1 | 8"]);
-        // More launches than before are no obstacle.
-        let [fewer, more] = told(|side| side.launched_share = 0.5);
-        assert_eq!((fewer.len(), more.len()), (1, 0));
-        assert!(fewer[0].starts_with("launches are missing: of 50 %"), "{fewer:?}");
+        assert_eq!(obstacles(|side| side.world_size = 8)[0], ["different numbers of ranks: 1 | 8"]);
+        for found in obstacles(|side| side.runs[0].launched_share = 0.5) {
+            assert!(found[0].starts_with("launches are missing"), "{found:?}");
+        }
+        for found in obstacles(|side| side.runs[0].recorded_steps = 2) {
+            assert!(found[0].starts_with("different numbers of recorded steps"), "{found:?}");
+        }
+        for found in obstacles(|side| side.runs[0].outside_steps = 0.3) {
+            assert!(found[0].contains("outside of all steps"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_that_neither_side_recorded_is_an_obstacle() {
+        let mut side = whole();
+        side.has_gpu = false;
+        let found = Obstacle::between(PerSide::new(&side, &side), LOST_LAUNCHES);
+        assert_eq!(found, [Obstacle::GpuNotRecorded("NVIDIA H100".to_owned())]);
+        side.devices.clear();
+        assert_eq!(Obstacle::between(PerSide::new(&side, &side), LOST_LAUNCHES), []);
+    }
+
+    #[test]
+    fn what_a_rule_file_may_tolerate_is_what_obstacles_are_called() {
+        let mut run = Evidence {
+            losses: crate::trace::Losses {
+                events: 1,
+                bytes: 1,
+                untimed: 1,
+                clocks: 1,
+                is_truncated: true,
+                is_corrupt: true,
+            },
+            unknown_events: 9,
+            gpu_events: 1,
+            untimed_gpu_events: 1,
+            launches: 1,
+            launches_without_work: 1,
+            unlaunched_inside: 1,
+            ..Evidence::default()
+        };
+        (run.recorded_steps, run.missing_steps, run.untimed_steps) = (2, 1, 1);
+        (run.empty_steps, run.cut_steps) = (1, 1);
+        for damage in Damage::of(&run) {
+            assert!(Obstacle::TOLERABLE.contains(&damage.code()), "{damage:?}");
+        }
+        assert_eq!(Damage::of(&run).len(), 13);
     }
 }

@@ -10,7 +10,8 @@
 //! | layers, and the place of a call among them | [`Layers`] |
 //! | what sort of model runs, in which engine | [`Model`] |
 //! | which captured graph is replayed | [`Captures`] |
-//! | why two recordings cannot be held against each other | [`Obstacle`] |
+//! | what was measured, and how much of it is missing | [`Evidence`], [`Damage`] |
+//! | why two recordings cannot be compared | [`Obstacle`] |
 //! | what a trace accounts | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
@@ -20,6 +21,8 @@
 mod annotations;
 mod captures;
 pub(crate) mod communication;
+mod damage;
+mod evidence;
 mod footing;
 mod info;
 mod layers;
@@ -39,6 +42,8 @@ mod words;
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::Communication;
+pub use damage::Damage;
+pub use evidence::Evidence;
 pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};

@@ -4,6 +4,7 @@ use super::captured::CapturedCall;
 use super::category::Category;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
+use super::losses::Losses;
 use super::near::Near;
 use super::notes::Notes;
 use super::sparse::Sparse;
@@ -177,6 +178,7 @@ pub struct Trace {
     pub(crate) threads: Vec<Thread>,
     pub(crate) header: Header,
     pub(crate) notes: Notes,
+    pub(crate) losses: Losses,
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
     pub(crate) unpacked_bytes: u64,
@@ -395,6 +397,11 @@ impl Trace {
     /// What was odd about the file.
     pub fn notes(&self) -> &Notes {
         &self.notes
+    }
+
+    /// How much of the file was lost or impossible, in numbers.
+    pub fn losses(&self) -> Losses {
+        self.losses
     }
 
     /// Number of elements of `traceEvents`, all kinds counted.

@@ -9,6 +9,7 @@ mod communication;
 mod digits;
 mod header;
 mod ids;
+mod losses;
 mod near;
 mod notes;
 mod pattern;
@@ -32,6 +33,7 @@ pub(crate) use communication::{is_communication_kernel, is_communication_op};
 pub(crate) use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
+pub use losses::Losses;
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
 #[cfg(feature = "model")]

@@ -9,14 +9,14 @@ use crate::side::PerSide;
 /// How many names a note lists.
 const EXAMPLES: usize = 4;
 
-/// Why nothing can be said; none where the sides can be compared.
+/// Why the sides cannot be compared; none where they can, or where the rules tolerate it.
 pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> Vec<String> {
     let footings = PerSide::new(baseline.footing(), candidate.footing());
     let mut obstacles = Obstacle::between(footings.as_ref(), rules.lost_launches);
     let alike = likeness(&baseline.ops(), &candidate.ops());
-    // Where the recordings are not whole, programs look unlike for that.
-    let is_told = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::LaunchesMissing(_));
-    if alike < ONE_PROGRAM && !obstacles.iter().any(is_told) {
+    // Damaged recordings of one program look like two.
+    let explains = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::LaunchesMissing(_));
+    if alike < ONE_PROGRAM && !obstacles.iter().any(explains) {
         let how = format!(
             "another program: {:.0} % of the ops of a step are the same on both sides{}",
             100.0 * alike,
@@ -24,6 +24,7 @@ pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> V
         );
         obstacles.insert(0, Obstacle::OtherProgram(how));
     }
+    obstacles.retain(|obstacle| !rules.tolerate.iter().any(|code| code == obstacle.code()));
     obstacles.iter().map(Obstacle::to_string).collect()
 }
 
@@ -85,6 +86,33 @@ pub(super) fn notes(baseline: &Digest, candidate: &Digest) -> Vec<String> {
     notes
 }
 
+/// Why the counts of a side cannot be trusted: some of its steps lack what every step of the other has.
+pub(super) fn missing(structure: &Structure) -> Option<String> {
+    let missing = &structure.missing;
+    (!missing.is_empty()).then(|| {
+        format!(
+            "calls are missing in some steps at {}, in every step of the other side they are there: {}; \
+             events may not have been recorded. Record again",
+            places(missing.len()),
+            listed(missing)
+        )
+    })
+}
+
+/// `1 call site`, `3 call sites`.
+fn places(count: usize) -> String {
+    format!("{count} call site{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first few, and how many more there are.
+fn listed(places: &[String]) -> String {
+    let names: Vec<&str> = places.iter().take(EXAMPLES).map(String::as_str).collect();
+    match places.len().saturating_sub(EXAMPLES) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
 /// What the comparison could not look at.
 pub(super) fn structure_notes(structure: &Structure) -> Vec<String> {
     let mut notes = Vec::new();
@@ -97,16 +125,10 @@ pub(super) fn structure_notes(structure: &Structure) -> Vec<String> {
         );
     }
     if !structure.variable.is_empty() {
-        let names: Vec<&str> =
-            structure.variable.iter().take(EXAMPLES).map(String::as_str).collect();
-        let more = match structure.variable.len().saturating_sub(EXAMPLES) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         notes.push(format!(
-            "counts of {} places vary among the steps, which is no finding: {}{more}",
-            structure.variable.len(),
-            names.join(", ")
+            "the counts at {} vary between steps, which is not a finding: {}",
+            places(structure.variable.len()),
+            listed(&structure.variable)
         ));
     }
     let of_kernels = structure.follow.iter().filter(|change| change.rule.is_of_kernels()).count();

@@ -11,7 +11,8 @@ pub use outcome::{Check, Finding, Floor, Gate, Outcome, State};
 
 use super::compare::{Graphs, Structure};
 use super::digest::Digest;
-use super::rules::{Date, Inconclusive, Rules, Severity};
+use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules, Severity};
+use crate::side::PerSide;
 
 impl Gate {
     /// Checks the runs of one side against those of a baseline.
@@ -20,7 +21,7 @@ impl Gate {
         let graphs = Graphs::of(baseline, candidate);
         let shown = whole.map(|digest| graphs.show(digest));
         let [baseline, candidate] = [&*shown[0], &*shown[1]];
-        let mut reasons = health::reasons(baseline, candidate, rules);
+        let mut reasons = health::reasons(whole[0], whole[1], rules);
         let mut notes = health::notes(baseline, candidate);
         notes.extend(graphs.note(whole[0], whole[1]));
         notes.extend(whole.iter().flat_map(|digest| digest.remarks.iter().cloned()));
@@ -36,6 +37,9 @@ impl Gate {
             }
             false => Vec::new(),
         };
+        if reasons.is_empty() && !rules.tolerate.iter().any(|code| code == MISSING_IN_STEPS) {
+            reasons.extend(health::missing(&structure));
+        }
         let unknown = checks.iter().filter(|check| check.state == State::Inconclusive);
         reasons.extend(unknown.map(|check| format!("{}: {}", check.title(), check.message)));
         let is_failed = checks.iter().any(|check| check.state == State::Failed);
@@ -57,6 +61,7 @@ impl Gate {
             reasons,
             notes,
             floors: time::floors(baseline, candidate),
+            evidence: PerSide::new(baseline.footing().runs, candidate.footing().runs),
             runs: [baseline, candidate].map(|digest| digest.runs.len() as u64),
             steps: [baseline, candidate].map(Digest::steps),
             candidate: candidate.runs.first().map(|run| run.name.clone()).unwrap_or_default(),

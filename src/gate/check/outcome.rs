@@ -2,6 +2,8 @@
 
 use crate::gate::compare::{Place, Site};
 use crate::gate::rules::Severity;
+use crate::program::Evidence;
+use crate::side::PerSide;
 use serde::Serialize;
 
 /// What a gate says in a word.
@@ -12,7 +14,7 @@ pub enum Outcome {
     Pass,
     /// A rule of severity `error` is broken.
     Fail,
-    /// None is, but something could not be told.
+    /// None is, but something could not be checked.
     Inconclusive,
 }
 
@@ -48,9 +50,7 @@ pub enum State {
     Warned,
     /// It is broken, and that is allowed.
     Allowed,
-    /// Nothing can be said, since nobody knows the noise; nobody asked either.
-    NotTested,
-    /// Nothing can be said of what was asked.
+    /// It could not be checked.
     Inconclusive,
 }
 
@@ -62,7 +62,6 @@ impl State {
             State::Failed => "failed",
             State::Warned => "warned",
             State::Allowed => "allowed",
-            State::NotTested => "not_tested",
             State::Inconclusive => "inconclusive",
         }
     }
@@ -152,6 +151,8 @@ pub struct Gate {
     pub notes: Vec<String>,
     /// The noise between runs, where a side has several.
     pub floors: Vec<Floor>,
+    /// What each run of the baseline and of the candidate measured.
+    pub evidence: PerSide<Vec<Evidence>>,
     /// Runs of the baseline and of the candidate.
     pub runs: [u64; 2],
     /// Their steps.

@@ -55,6 +55,7 @@ fn empty(context: &Context<'_>, structure: &Structure, rule: &Rule) -> Check {
     let is_of_arguments =
         matches!(rule.rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
     let is_asked = context.rules.structure.contains(rule);
+    let has_some_shapes = digests.iter().any(|digest| digest.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
     let unknown = match &rule.scope {
         scope if !scope.is_all() && speaks_of_nothing(digests, scope).is_some() => {
@@ -66,7 +67,8 @@ fn empty(context: &Context<'_>, structure: &Structure, rule: &Rule) -> Check {
         {
             Some("a side has no modules: record with_stack and with_modules".to_owned())
         }
-        _ if is_asked && is_of_arguments && !structure.has_shapes => {
+        // Where neither side has shapes there is nothing to lose.
+        _ if is_of_arguments && !structure.has_shapes && (is_asked || has_some_shapes) => {
             Some("a side has no shapes: record with record_shapes".to_owned())
         }
         _ => None,
@@ -105,7 +107,7 @@ fn is_at(query: &Query, change: &Change) -> bool {
 
 fn finding(context: &Context<'_>, rule: &Rule, change: &Change) -> Option<Finding> {
     let more = match change.rule {
-        StructureRule::GoneOp | StructureRule::GraphReplayLost => {
+        StructureRule::GoneOp | StructureRule::GoneKernel | StructureRule::GraphReplayLost => {
             change.before.saturating_sub(change.after)
         }
         StructureRule::DtypeChange | StructureRule::ShapeChange => change.after,

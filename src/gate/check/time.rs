@@ -5,8 +5,8 @@
 //! a rule is broken where the shift is more than its limit, than its least, and than the floor (the
 //! largest difference between two runs of one side), and the moderated test over the runs agrees
 //! ```
-//! With one run on a side nobody knows the noise between runs: such a rule fails only where the user
-//! says that it is hard.
+//! With one run on a side the noise between runs is unknown: a rule whose limit is exceeded is then
+//! inconclusive, and fails only where the user says that it is hard.
 
 use super::find::speaks_of_nothing;
 use super::{Check, Context, Finding, Floor, State};
@@ -132,14 +132,9 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
             format!("{runs}; runs of one side lie at most {} apart", micros(floor)),
             format!("moderated t test{}", chance(judgement.p)),
         ],
-        None if rule.hard => vec![format!("{runs}: noise between runs unknown; the rule is hard")],
+        None if rule.hard => vec![format!("{runs}: run-to-run noise unknown; the rule is hard")],
         None => {
-            let message = format!("{words}: {runs}, noise between runs unknown");
-            if rule.is_asked {
-                return unknown(check, format!("{message}; record several runs a side"));
-            }
-            (check.state, check.message) = (State::NotTested, message);
-            return Some(check);
+            return unknown(check, format!("{words} with {runs}; record 3 runs per side to decide"));
         }
     };
     let is_there = |query: &crate::program::Query| rule.scope.path.as_ref() == Some(query);
@@ -260,8 +255,8 @@ fn words((before, after): (f64, f64)) -> String {
 
 fn runs(before: usize, after: usize) -> String {
     match (before, after) {
-        (1, 1) => "one run each".to_owned(),
-        (one, two) if one == two => format!("{one} runs each"),
+        (1, 1) => "1 run per side".to_owned(),
+        (one, two) if one == two => format!("{one} runs per side"),
         (one, two) => format!("{one} and {two} runs"),
     }
 }

@@ -10,6 +10,8 @@ pub enum StructureRule {
     KernelsPerCall,
     /// A kernel that the op did not launch before, in the place of another.
     NewKernel,
+    /// A kernel, copy or memset that an op no longer launches, with none in its place.
+    GoneKernel,
     /// More launches in a step.
     LaunchesPerStep,
     /// A call that waits for the GPU: a synchronisation, a blocking copy, `aten::item`.
@@ -36,7 +38,7 @@ pub enum StructureRule {
 
 impl StructureRule {
     /// All of them, in the order of reports.
-    pub const ALL: [StructureRule; 13] = [
+    pub const ALL: [StructureRule; 14] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
         StructureRule::GraphBreaks,
@@ -44,6 +46,7 @@ impl StructureRule {
         StructureRule::LostFusion,
         StructureRule::KernelsPerCall,
         StructureRule::NewKernel,
+        StructureRule::GoneKernel,
         StructureRule::LaunchesPerStep,
         StructureRule::Collectives,
         StructureRule::NewOp,
@@ -57,6 +60,7 @@ impl StructureRule {
         match self {
             StructureRule::KernelsPerCall => "kernels_per_call",
             StructureRule::NewKernel => "new_kernel",
+            StructureRule::GoneKernel => "gone_kernel",
             StructureRule::LaunchesPerStep => "launches_per_step",
             StructureRule::NewSync => "new_sync",
             StructureRule::NewCopy => "new_copy",
@@ -73,7 +77,10 @@ impl StructureRule {
 
     /// Whether it speaks of the kernels that an op launches.
     pub(in crate::gate) fn is_of_kernels(self) -> bool {
-        matches!(self, StructureRule::KernelsPerCall | StructureRule::NewKernel)
+        matches!(
+            self,
+            StructureRule::KernelsPerCall | StructureRule::NewKernel | StructureRule::GoneKernel
+        )
     }
 
     /// What a broken rule says, for people.
@@ -81,6 +88,7 @@ impl StructureRule {
         match self {
             StructureRule::KernelsPerCall => "more kernels for each call",
             StructureRule::NewKernel => "another kernel",
+            StructureRule::GoneKernel => "GPU work that is no longer launched",
             StructureRule::LaunchesPerStep => "more launches in a step",
             StructureRule::NewSync => "the host waits for the GPU",
             StructureRule::NewCopy => "more is copied",

@@ -41,6 +41,9 @@ pub struct Structure {
     pub follow: Vec<Change>,
     /// Places whose counts vary among the steps or runs of one side, so that nothing can be said.
     pub variable: Vec<String>,
+    /// Places where every step of one side calls as much, and some steps of the other side less: what is
+    /// missing there may not have been recorded.
+    pub missing: Vec<String>,
     /// Whether modules were left out, since one side has none.
     pub is_flat: bool,
     /// Whether shapes and types were looked at.

@@ -31,8 +31,13 @@ impl<'d> Walk<'d> {
         for surplus in sent {
             self.add_surplus(pair, StructureRule::Collectives, surplus);
         }
-        let gone: Vec<&Surplus<'d>> = gone.iter().filter(is_kernel).collect();
         let is_graph = self.after.node(pair.two).kind == NodeKind::GraphLaunch;
+        if new.is_empty() && !is_graph {
+            for surplus in gone.iter().filter(|surplus| surplus.kind.is_gpu()) {
+                self.add_surplus(pair, StructureRule::GoneKernel, surplus);
+            }
+        }
+        let gone: Vec<&Surplus<'d>> = gone.iter().filter(is_kernel).collect();
         let more: u64 = new.iter().map(|s| s.after.usual - s.before.usual).sum();
         let less: u64 = gone.iter().map(|s| s.before.usual - s.after.usual).sum();
         // A library that takes another way does the same work with more kernels: nothing was fused.

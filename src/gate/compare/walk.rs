@@ -21,6 +21,7 @@ pub(super) fn compare(before: &Digest, after: &Digest) -> Structure {
         bags: (&bags.0, &bags.1),
         found: BTreeMap::new(),
         variable: Vec::new(),
+        missing: Vec::new(),
         is_coarse: before.setup.is_coarse || after.setup.is_coarse,
         has_runtime: [before, after].iter().all(|digest| has_runtime(digest)),
         coarse_arguments: OnceCell::new(),
@@ -76,6 +77,7 @@ pub(super) struct Walk<'d> {
     pub(super) bags: (&'d Bags<'d>, &'d Bags<'d>),
     pub(super) found: BTreeMap<Key, Gathered>,
     pub(super) variable: Vec<String>,
+    pub(super) missing: Vec<String>,
     /// Whether a clock of whole µs cannot tell which call is in which.
     is_coarse: bool,
     /// Whether both traces show which calls of the runtime wait for the GPU.
@@ -146,7 +148,7 @@ impl<'d> Walk<'d> {
                 gone.push(Surplus { kind: key.0, name, before, after, ones, twos });
             } else {
                 if calls.0 != calls.1 {
-                    self.variable.push(self.words(pair.two, name));
+                    self.add_variable(pair, name, calls);
                 }
                 let told = self.hold_equal(pair, key.0, &ones, &twos);
                 if let (&[one], &[two]) = (ones.as_slice(), twos.as_slice()) {
@@ -158,6 +160,20 @@ impl<'d> Walk<'d> {
         self.tell_calls(pair, &gone, &new, is_split_here);
         self.tell_modules(pair, &lists);
         below
+    }
+
+    /// Notes a place whose count varies among the steps of one side.
+    fn add_variable(&mut self, pair: Pair, name: &str, (one, two): (Range, Range)) {
+        let is_steady = |digest: &Digest, calls: Range| !calls.is_variable() && digest.steps() > 1;
+        let lacks = |calls: Range, steady: Range| calls.least < steady.least;
+        let is_missing = is_steady(self.before, one) && lacks(two, one)
+            || is_steady(self.after, two) && lacks(one, two);
+        let words = self.words(pair.two, name);
+        // A clock of whole µs puts short calls elsewhere.
+        if is_missing && !self.is_coarse {
+            self.missing.push(words.clone());
+        }
+        self.variable.push(words);
     }
 
     /// Whether something runs on the GPU below these places; in traces without GPU work nothing tells.

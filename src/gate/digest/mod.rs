@@ -23,7 +23,7 @@ pub(in crate::gate) use builder::{ONE_PROGRAM, likeness};
 pub use node::{Node, NodeKind, Range, Variant};
 pub(in crate::gate) use totals::COUNTS;
 
-use crate::program::Footing;
+use crate::program::{Evidence, Footing};
 use indextree::{Arena, NodeId};
 use std::collections::BTreeMap;
 
@@ -79,10 +79,8 @@ pub struct RunFacts {
     pub name: String,
     /// Steps that were looked at; 1 where the run has none and is taken as a whole.
     pub steps: u64,
-    /// Whether the file is cut off.
-    pub is_truncated: bool,
-    /// Share of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
-    pub launched_share: f64,
+    /// What it measured, and what is missing.
+    pub evidence: Evidence,
 }
 
 /// The runs of one side, as far as rules look at them.
@@ -125,18 +123,15 @@ impl Digest {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// What the side was recorded on, and how whole it is.
+    /// What the side was recorded on, and what is missing in its runs.
     pub fn footing(&self) -> Footing {
-        let shares = self.runs.iter().map(|run| run.launched_share);
         Footing {
             vendor: self.setup.vendor.clone(),
             devices: self.setup.devices.clone(),
             world_size: self.setup.world_size,
             has_gpu: self.setup.has_gpu,
             has_calls: !self.is_empty(),
-            runs: self.runs.len(),
-            cut_off: self.runs.iter().filter(|run| run.is_truncated).count(),
-            launched_share: shares.fold(f64::INFINITY, f64::min),
+            runs: self.runs.iter().map(|run| run.evidence.clone()).collect(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::gate::check::{Check, Finding, Floor, Gate, Outcome, State};
 use crate::gate::compare::Site;
+use crate::program::Evidence;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -20,12 +21,20 @@ struct GateJson<'g> {
     reasons: &'g [String],
     notes: &'g [String],
     noise: &'g [Floor],
+    evidence: EvidenceJson<'g>,
 }
 
 #[derive(Serialize)]
 struct Sides {
     baseline: u64,
     candidate: u64,
+}
+
+/// What each run of a side measured.
+#[derive(Serialize)]
+struct EvidenceJson<'g> {
+    baseline: &'g [Evidence],
+    candidate: &'g [Evidence],
 }
 
 #[derive(Serialize)]
@@ -80,6 +89,10 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
         reasons: &gate.reasons,
         notes: &gate.notes,
         noise: &gate.floors,
+        evidence: EvidenceJson {
+            baseline: &gate.evidence.baseline,
+            candidate: &gate.evidence.candidate,
+        },
     };
     serde_json::to_writer_pretty(&mut *out, &json)?;
     writeln!(out)

@@ -1,6 +1,8 @@
 //! [`Gate`] → text for people: the outcome first, then why.
 
 use crate::gate::check::{Check, Finding, Gate, Outcome, State};
+use crate::gate::rules::TimeMeasure;
+use crate::program::Damage;
 use crate::report::one_line;
 use std::io::{self, Write};
 
@@ -23,12 +25,8 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
             }
         }
     }
-    let unsettled = |check: &&Check| check.state == State::NotTested;
-    for check in gate.checks.iter().filter(unsettled) {
-        writeln!(out, "\nnot tested: {}: {}", check.title(), check.message)?;
-    }
     if !gate.reasons.is_empty() {
-        writeln!(out, "\nnothing can be said:")?;
+        writeln!(out, "\ninconclusive because:")?;
         for reason in &gate.reasons {
             writeln!(out, "  {}", one_line(reason))?;
         }
@@ -49,7 +47,7 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// `FAIL: 2 rules are broken at 3 places, of 16 (1 | 1 runs, 3 | 3 steps)`.
+/// `FAIL: 2 rules violated at 3 call sites, of 16 (1 | 1 runs, 3 | 3 steps)`.
 pub(super) fn headline(gate: &Gate) -> String {
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
     let places = gate.findings(State::Failed).count();
@@ -60,27 +58,59 @@ pub(super) fn headline(gate: &Gate) -> String {
     let all = gate.checks.len();
     match gate.outcome {
         Outcome::Pass if gate.reasons.is_empty() => {
-            format!("PASS: all {all} rules hold ({sides})")
+            format!("PASS: all {all} rules hold; {} ({sides})", measured(gate))
         }
-        Outcome::Pass => {
-            format!("PASS, though inconclusive: {} ({sides})", things(gate.reasons.len()))
-        }
+        Outcome::Pass => format!("PASS, though inconclusive: {} ({sides})", first_reason(gate)),
         Outcome::Fail => {
-            let rules = if broken == 1 { "1 rule is" } else { &format!("{broken} rules are") };
-            let at = if places == 1 { "1 place" } else { &format!("{places} places") };
-            format!("FAIL: {rules} broken at {at}, of {all} ({sides})")
+            let rules = counted(broken, "rule");
+            let at = counted(places, "call site");
+            format!("FAIL: {rules} violated at {at}, of {all} ({sides})")
         }
-        Outcome::Inconclusive => {
-            format!("INCONCLUSIVE: {} ({sides})", things(gate.reasons.len()))
-        }
+        Outcome::Inconclusive => match times_alone(gate) {
+            Some(times) => {
+                format!("PASS (structure); time inconclusive: {times}; {} ({sides})", measured(gate))
+            }
+            None => format!("INCONCLUSIVE: {} ({sides})", first_reason(gate)),
+        },
     }
 }
 
-fn things(count: usize) -> String {
-    match count {
-        1 => "1 thing cannot be told".to_owned(),
-        count => format!("{count} things cannot be told"),
+/// `785 GPU events in 5 steps, nothing lost`: what the candidate's runs measured.
+fn measured(gate: &Gate) -> String {
+    let runs = &gate.evidence.candidate;
+    let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
+    let events: u64 = runs.iter().map(|run| run.events).sum();
+    let what = match gpu {
+        0 => counted(events as usize, "host event"),
+        gpu => counted(gpu as usize, "GPU event"),
+    };
+    let is_whole = gate.evidence.candidate.iter().all(|run| Damage::of(run).is_empty());
+    let lost = if is_whole { "nothing lost" } else { "with tolerated losses" };
+    format!("{what} in {}, {lost}", counted(gate.steps[1] as usize, "step"))
+}
+
+/// The first reason, and how many more there are.
+fn first_reason(gate: &Gate) -> String {
+    let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
+    match gate.reasons.len().saturating_sub(1) {
+        0 => first,
+        more => format!("{first}; and {}", counted(more, "more reason")),
     }
+}
+
+/// What could not be tested of the time, where everything else was checked and holds.
+fn times_alone(gate: &Gate) -> Option<String> {
+    let is_time = |check: &Check| TimeMeasure::ALL.iter().any(|time| time.label() == check.rule);
+    let unknown: Vec<&Check> =
+        gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();
+    let is_all = unknown.len() == gate.reasons.len() && unknown.iter().all(|check| is_time(check));
+    let first = unknown.first().filter(|_| is_all)?;
+    Some(format!("{} {}", first.title(), first.message))
+}
+
+/// `1 rule`, `3 rules`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn write_finding(

@@ -2,11 +2,11 @@
 
 use super::budget::{phase, unknown};
 use super::{
-    Allow, Budget, Date, Inconclusive, Limit, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
+    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::compare::StructureRule;
-use crate::program::Query;
+use crate::program::{Obstacle, Query};
 use serde::Deserialize;
 use std::path::Path;
 use std::str::FromStr;
@@ -16,6 +16,8 @@ use std::str::FromStr;
 struct File {
     inconclusive: Option<String>,
     lost_launches: Option<String>,
+    #[serde(default)]
+    tolerate: Vec<String>,
     #[serde(default)]
     rule: Vec<RuleTable>,
     #[serde(default)]
@@ -94,6 +96,14 @@ impl Rules {
                     return Err(format!("lost_launches: `{share}` is no share; write 5%"));
                 }
             };
+        }
+        for code in file.tolerate {
+            let known: Vec<&str> =
+                Obstacle::TOLERABLE.into_iter().chain([MISSING_IN_STEPS]).collect();
+            if !known.contains(&code.as_str()) {
+                return Err(format!("tolerate: {}", unknown("code", &code, &known)));
+            }
+            rules.tolerate.push(code);
         }
         for (at, table) in file.rule.iter().enumerate() {
             let named = |message: String| format!("rule {} ({}): {message}", at + 1, table.rule);

@@ -20,6 +20,9 @@ pub use time::{TimeMeasure, TimeRule};
 use super::compare::StructureRule;
 use crate::program::Query;
 
+/// The code under which a rule file tolerates calls that only some steps of one side lack.
+pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
+
 /// How bad it is that a rule is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -107,8 +110,20 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// What is done where nothing can be told.
     pub inconclusive: Inconclusive,
-    /// By how much less of the GPU time a launch may be in the trace than in the baseline's, 0 to 1.
+    /// By how much the share of the GPU time whose launch is in the trace may differ between the sides, 0 to 1.
     pub lost_launches: f64,
+    /// Codes of [`Obstacle`](crate::program::Obstacle) in spite of which the sides are compared.
+    pub tolerate: Vec<String>,
+}
+
+impl Rules {
+    /// The same rules without those about time and without budgets of a time.
+    #[must_use]
+    pub fn structure_only(mut self) -> Rules {
+        self.time.clear();
+        self.budgets.retain(|budget| matches!(budget.quantity, Quantity::Count(_)));
+        self
+    }
 }
 
 impl Default for Rules {
@@ -120,6 +135,7 @@ impl Default for Rules {
             allow: Vec::new(),
             inconclusive: Inconclusive::Fails,
             lost_launches: crate::program::LOST_LAUNCHES,
+            tolerate: Vec::new(),
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct TimeRule {
     pub hard: bool,
     /// How bad it is.
     pub severity: Severity,
-    /// Whether a user asked for it: what nobody asked for is not told where it cannot be tested.
+    /// Whether the user configured it: a default rule about something that was not measured is left out.
     pub is_asked: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct TimeRule {
 const USUAL_WALL: f64 = 10.0;
 /// How much more GPU time it may have.
 const USUAL_GPU: f64 = 5.0;
-/// Differences below this many µs matter to nobody.
+/// Smaller differences, in µs, are not reported.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {

@@ -2,6 +2,7 @@
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
+use crate::trace::losses::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
@@ -237,6 +238,24 @@ impl Oddities {
                     kinds().filter_map(|kind| self.describe(kind, text_bytes)).collect();
                 parts.join("; ")
             });
+        }
+    }
+
+    /// The counts that mean that something is missing. A single empty event is none: some profilers end
+    /// their list with one.
+    pub(super) fn losses(&self) -> Losses {
+        let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
+        let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();
+        let of_code = |code: &str| -> u64 {
+            ALL.into_iter().filter(|kind| kind.code() == code).map(count).sum()
+        };
+        Losses {
+            events: of_code(LOST) + sum(&[NotAnEvent]) + count(EmptyEvent).saturating_sub(1),
+            bytes: self.skipped.iter().sum(),
+            untimed: of_code(MISSING_TIME) + of_code(UNPAIRED),
+            clocks: of_code(CLOCK),
+            is_truncated: false,
+            is_corrupt: count(BadChecksum) > 0,
         }
     }
 

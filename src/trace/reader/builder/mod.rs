@@ -19,6 +19,7 @@ use crate::trace::category::Category;
 use crate::trace::columns::{FlowEnd, FlowPoint, Stream, Trace};
 use crate::trace::header::Header;
 use crate::trace::ids::{EventId, Uid};
+use crate::trace::losses::Losses;
 use crate::trace::notes::Notes;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
@@ -149,6 +150,8 @@ impl Builder {
         self.trace.texts = self.strings.into_texts();
         self.trace.threads = self.threads.into_list();
         self.trace.arguments = self.records.into_list();
+        let is_truncated = notes.get("TRUNCATED").is_some();
+        self.trace.losses = Losses { is_truncated, ..self.odd.losses() };
         self.trace.notes = notes;
         self.odd.into_notes(unpacked_bytes, &mut self.trace.notes);
         self.trace

@@ -1,0 +1,290 @@
+//! [`Program`] → [`Evidence`]: what was measured in one run, and how much of it is missing.
+//!
+//! Everything that decides — the gate, `--fail-on`, the status of a pair in a fleet, comparability, the
+//! headline — takes the answer from here. A loss that is only counted by the reader passes for a fast
+//! program: a kernel that was not recorded takes no time.
+//!
+//! Two facts of the recorders make most losses visible. Each kernel launch outside of a graph capture has
+//! its kernel in the trace (true of every launch of some 60 recordings from 2021 to 2026; memsets are the
+//! exception, many never reach the GPU as an event). And a GPU event without a launch was launched before
+//! the window began.
+
+use super::{Measure, Program, StepOrigin};
+use crate::side::PerSide;
+use crate::trace::{ByName, Category, EventId, Losses, Nanos, ThreadId, Trace};
+use crate::tree::{CallKind, CallTree, holds_word};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+/// What one run measured, and how much of it is missing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    /// What the reader lost.
+    pub losses: Losses,
+    /// Complete events of a category that tracetree knows.
+    pub events: u64,
+    /// Complete events of an unknown category; their work is not counted.
+    pub unknown_events: u64,
+    /// Kernels, copies and memsets.
+    pub gpu_events: u64,
+    /// Those of them that take no time.
+    pub untimed_gpu_events: u64,
+    /// Whether all times are whole microseconds, so that short events take none.
+    pub is_coarse: bool,
+    /// Whether the file names a GPU.
+    pub names_gpu: bool,
+    /// Calls that launch kernels, graphs or copies, outside of graph captures.
+    pub launches: u64,
+    /// Those of them without any GPU event.
+    pub launches_without_work: u64,
+    /// GPU events whose launch is not in the trace.
+    pub unlaunched: u64,
+    /// Those of them that start after the first one whose launch is.
+    pub unlaunched_inside: u64,
+    /// Share of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
+    pub launched_share: f64,
+    /// `ProfilerStep#N` annotations.
+    pub recorded_steps: u64,
+    /// Numbers between the first and the last of them that no annotation has.
+    pub missing_steps: u64,
+    /// Steps of any origin that take no time.
+    pub untimed_steps: u64,
+    /// Steps without measured work, where other steps have some.
+    pub empty_steps: u64,
+    /// Recorded steps at an edge of the window with less than half of the usual number of calls.
+    pub cut_steps: u64,
+    /// Share of the measured time that no step launched, 0 to 1; 0 without steps.
+    pub outside_steps: f64,
+}
+
+impl Evidence {
+    /// The evidence of one run.
+    pub fn of(program: &Program) -> Evidence {
+        let tree: &CallTree = program.tree();
+        let trace = tree.trace();
+        let mut evidence = Evidence {
+            losses: trace.losses(),
+            events: trace.len() as u64,
+            unknown_events: unknown_events(trace),
+            is_coarse: is_coarse(trace),
+            names_gpu: trace.header().devices.iter().any(|device| !device.name.is_empty()),
+            ..Evidence::default()
+        };
+        evidence.add_gpu_events(tree);
+        evidence.add_launches(trace);
+        evidence.add_steps(program);
+        evidence
+    }
+
+    /// Number of events that should be there.
+    pub fn expected_events(&self) -> u64 {
+        self.events + self.unknown_events + self.losses.events
+    }
+
+    fn add_gpu_events(&mut self, tree: &CallTree) {
+        let (mut all, mut launched) = (Nanos::ZERO, Nanos::ZERO);
+        let mut first_launched: Option<Nanos> = None;
+        let mut unlaunched = Vec::new();
+        let trace = tree.trace();
+        for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
+            let event = tree.event(call).expect("a GPU event");
+            let (start, time) = (trace.start(event), trace.duration(event));
+            self.gpu_events += 1;
+            self.untimed_gpu_events += u64::from(time <= Nanos::ZERO);
+            all += time;
+            if tree.launch(call).is_some() {
+                launched += time;
+                first_launched = Some(first_launched.map_or(start, |first| first.min(start)));
+            } else {
+                unlaunched.push(start);
+            }
+        }
+        self.launched_share =
+            if all > Nanos::ZERO { launched.0 as f64 / all.0 as f64 } else { 1.0 };
+        self.unlaunched = unlaunched.len() as u64;
+        let is_inside = |start: &&Nanos| first_launched.is_none_or(|first| **start > first);
+        self.unlaunched_inside = unlaunched.iter().filter(is_inside).count() as u64;
+    }
+
+    fn add_launches(&mut self, trace: &Trace) {
+        let with_work: FxHashSet<i64> = trace
+            .correlations()
+            .iter()
+            .filter(|&(event, _)| trace.category(event).is_gpu())
+            .map(|(_, &id)| id)
+            .collect();
+        let captures = Captures::of(trace);
+        let mut names: ByName<bool> = ByName::new(trace);
+        for event in trace.events().filter(|&event| trace.category(event) == Category::Runtime) {
+            let launches = || launches_work(trace.name(event));
+            if !names.get(trace.name_id(event), launches) || trace.is_captured(event) {
+                continue;
+            }
+            let has_work = trace.correlations().get(event).is_some_and(|id| with_work.contains(id));
+            if has_work || !captures.is_open(trace, event) {
+                self.launches += 1;
+                self.launches_without_work += u64::from(!has_work);
+            }
+        }
+    }
+
+    fn add_steps(&mut self, program: &Program) {
+        let (tree, steps) = (program.tree(), program.steps());
+        if steps.is_empty() {
+            return;
+        }
+        let measure = Measure::of(PerSide::new(&**tree, &**tree));
+        let mut time_of = vec![Nanos::ZERO; steps.len()];
+        let mut outside = Nanos::ZERO;
+        for call in measure.calls(tree) {
+            let is_linked = tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some();
+            match steps.step(call) {
+                Some(step) => time_of[step.index()] += measure.time(tree, call),
+                None if is_linked => outside += measure.time(tree, call),
+                None => {}
+            }
+        }
+        let inside: Nanos = time_of.iter().copied().sum();
+        let all = inside + outside;
+        self.outside_steps = if all > Nanos::ZERO { outside.0 as f64 / all.0 as f64 } else { 0.0 };
+        let empty = time_of.iter().filter(|&&time| time == Nanos::ZERO).count();
+        self.empty_steps = if inside > Nanos::ZERO { empty as u64 } else { 0 };
+        let spans = steps.spans();
+        self.untimed_steps = spans.iter().filter(|span| span.end <= span.start).count() as u64;
+        let numbers: Vec<u64> = spans.iter().filter_map(|span| span.number).collect();
+        self.recorded_steps = numbers.len() as u64;
+        self.missing_steps = match (numbers.iter().min(), numbers.iter().max()) {
+            (Some(first), Some(last)) => (last - first + 1).saturating_sub(self.recorded_steps),
+            (_, _) => 0,
+        };
+        if spans.iter().all(|span| span.origin == StepOrigin::Recorded) {
+            let calls_of = |at: usize| {
+                let step = super::StepId(at as u32);
+                steps.calls_of(step).map(|range| range.len()).sum::<usize>()
+            };
+            self.cut_steps = cut_at_edges(&(0..steps.len()).map(calls_of).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// How many of the first and the last step have less than half of the usual number of calls.
+fn cut_at_edges(calls: &[usize]) -> u64 {
+    let mut sorted = calls.to_vec();
+    sorted.sort_unstable();
+    let (Some(first), Some(last)) = (calls.first(), calls.last()) else { return 0 };
+    let usual = sorted[sorted.len() / 2];
+    let edges = if calls.len() > 1 { vec![first, last] } else { Vec::new() };
+    edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
+}
+
+/// Categories of complete events that are known and take no part in a comparison.
+const IGNORED: [&str; 8] = [
+    "overhead",
+    "Overhead",
+    "Trace",
+    "cuda_sync",
+    "cuda_event",
+    "cuda_profiler_range",
+    "collective_comm",
+    "external_correlation",
+];
+
+/// Complete events whose category is not known: what they are is anybody's guess.
+fn unknown_events(trace: &Trace) -> u64 {
+    let is_unknown = |label: &str| {
+        label.strip_prefix("X ").is_some_and(|category| !IGNORED.contains(&category))
+    };
+    trace.left_out().iter().filter(|(label, _)| is_unknown(label)).map(|(_, count)| count).sum()
+}
+
+/// Whether all times of a trace are whole microseconds.
+fn is_coarse(trace: &Trace) -> bool {
+    trace
+        .events()
+        .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
+}
+
+/// Whether a runtime call of this name has a GPU event wherever it is recorded.
+fn launches_work(name: &str) -> bool {
+    let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
+    let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];
+    let copies = ["MemcpyAsync", "MemcpyWithStream", "MemcpyPeerAsync"];
+    is_runtime
+        && !name.contains("HostFunc")
+        && launches.iter().chain(&copies).any(|word| holds_word(name, word))
+}
+
+/// The spans in which a thread captures a graph: what is launched there does not run.
+struct Captures {
+    spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
+}
+
+impl Captures {
+    fn of(trace: &Trace) -> Captures {
+        let mut names: ByName<Option<bool>> = ByName::new(trace);
+        let mut ends: Vec<(Nanos, EventId, bool)> = Vec::new();
+        for event in trace.events().filter(|&event| trace.category(event) == Category::Runtime) {
+            let find = || match trace.name(event) {
+                name if holds_word(name, "BeginCapture") => Some(true),
+                name if holds_word(name, "EndCapture") => Some(false),
+                _ => None,
+            };
+            if let Some(begins) = names.get(trace.name_id(event), find) {
+                ends.push((trace.start(event), event, begins));
+            }
+        }
+        ends.sort_unstable();
+        let mut spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>> = FxHashMap::default();
+        for (moment, event, begins) in ends {
+            let of_thread = spans.entry(trace.thread_of(event)).or_default();
+            match (begins, of_thread.last_mut()) {
+                (true, _) => of_thread.push((moment, Nanos(i64::MAX))),
+                (false, Some(open)) => open.1 = open.1.min(moment),
+                // It began before the window.
+                (false, None) => of_thread.push((Nanos(i64::MIN), moment)),
+            }
+        }
+        Captures { spans }
+    }
+
+    fn is_open(&self, trace: &Trace, event: EventId) -> bool {
+        let Some(spans) = self.spans.get(&trace.thread_of(event)) else { return false };
+        let moment = trace.start(event);
+        let begun = spans.partition_point(|&(start, _)| start <= moment);
+        spans[..begun].last().is_some_and(|&(_, end)| moment < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_are_told_from_other_runtime_calls_by_name() {
+        for name in [
+            "cudaLaunchKernel",
+            "cudaLaunchKernelExC",
+            "cuLaunchKernelEx",
+            "hipExtModuleLaunchKernel",
+            "cudaLaunchCooperativeKernel",
+            "hipGraphLaunch",
+            "cudaMemcpyAsync",
+        ] {
+            assert!(launches_work(name), "{name}");
+        }
+        for name in ["cudaMemsetAsync", "cudaMalloc", "cudaStreamIsCapturing", "cudaLaunchHostFunc"] {
+            assert!(!launches_work(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_step_at_an_edge_is_cut_off_when_it_has_less_than_half_of_the_usual_calls() {
+        assert_eq!(cut_at_edges(&[100, 90, 100]), 0);
+        assert_eq!(cut_at_edges(&[40, 100, 100]), 1);
+        assert_eq!(cut_at_edges(&[10, 100, 100, 100, 20]), 2);
+        // In the middle it is a step that does less.
+        assert_eq!(cut_at_edges(&[100, 10, 100]), 0);
+        assert_eq!(cut_at_edges(&[5]) + cut_at_edges(&[]), 0);
+    }
+}
