@@ -111,7 +111,7 @@ impl Evidence {
         let with_work: FxHashSet<i64> = trace
             .correlations()
             .iter()
-            .filter(|&(event, _)| trace.category(event).is_gpu())
+            .filter(|&(event, &id)| id > 0 && trace.category(event).is_gpu())
             .map(|(_, &id)| id)
             .collect();
         let captures = Captures::of(trace);

@@ -118,7 +118,8 @@ fn a_baseline_that_is_none_is_refused_with_its_reason() {
     refused(b"", "is empty");
     refused(b"{\"traceEvents\": []}", "is no baseline");
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 99}", "schema 99");
-    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 1}", "is damaged");
+    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 2}", "schema 2, which does not record");
+    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 3}", "is damaged");
     refused(b"not JSON", "is damaged, or no baseline");
     run(&folder, &["baseline", "record", &cnn(), "-o", "good.ttb"]);
     let good = std::fs::read(folder.path().join("good.ttb")).expect("a baseline");
@@ -167,10 +168,12 @@ fn a_rule_about_time_that_was_asked_for_is_inconclusive_with_one_run_unless_it_i
     };
     let asked = with("[[rule]]\nrule = \"host_time\"\nlimit = \"50%\"");
     assert_eq!(code(&asked), 3, "{}", text(&asked));
-    assert!(text(&asked).contains("one run each, noise between runs unknown"), "{}", text(&asked));
+    assert!(text(&asked).contains("with 1 run per side; record 3 runs"), "{}", text(&asked));
     let hard = with("[[rule]]\nrule = \"host_time\"\nlimit = \"50%\"\nhard = true");
     assert_eq!(code(&hard), 1, "{}", text(&hard));
-    let wide = with("[[rule]]\nrule = \"host_time\"\nlimit = \"900%\"");
+    let wide = with(
+        "[[rule]]\nrule = \"host_time\"\nlimit = \"900%\"\n[[rule]]\nrule = \"step_wall\"\nlimit = \"900%\"",
+    );
     assert_eq!(code(&wide), 0, "{}", text(&wide));
 }
 
@@ -314,7 +317,7 @@ fn junit_has_a_case_for_each_rule() {
     let failed = gate(&extra_op(), &["--format", "junit"]);
     let xml = text(&failed);
     assert_eq!(code(&failed), 1);
-    assert_eq!(xml.matches("<testcase ").count(), 16, "{xml}");
+    assert_eq!(xml.matches("<testcase ").count(), 17, "{xml}");
     assert_eq!(xml.matches("<failure").count(), 1, "{xml}");
     assert!(xml.contains("name=\"new_op\"") && xml.contains("aten::sin: 0 → 1"), "{xml}");
     let other = text(&gate(&example("resnet.cuda.json.gz"), &["--format", "junit"]));
@@ -404,7 +407,7 @@ fn the_first_findings_of_a_rule_are_told_at_length_and_the_others_in_a_line() {
     let changed =
         run(&folder(), &["gate", "--base", &base, "--new", &h100("resnet_channels_last")]);
     let told = text(&changed);
-    assert_eq!(told.matches("look closer: ").count(), 5, "{told}");
+    assert_eq!(told.matches("\nfailed new_kernel at ").count(), 5, "{told}");
     assert_eq!(told.matches("another kernel: ").count(), 36, "every place is named: {told}");
     assert!(told.contains("\nfailed new_kernel as well at\n"), "{told}");
 }

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod blind;
 mod command;
 mod h100;
 mod history;

@@ -1,7 +1,7 @@
 //! What a gate says of the structure of real pairs, of runs of one program, and of steps of one run.
 
 use crate::support::files::inflated;
-use crate::support::gated::{check, digest};
+use crate::support::gated::{check, check_structure, digest};
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::real;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn assert_nothing(baseline: &Digest, candidate: &Digest, what: &str) {
     for (one, two) in [(baseline, candidate), (candidate, baseline)] {
         let structure = Structure::of(one, two);
         assert_eq!(told(&structure), [], "{what}: {:?}", structure.changes);
-        let gate = check(one, two);
+        let gate = check_structure(one, two);
         assert_eq!(gate.outcome, Outcome::Pass, "{what}: {:?}", gate.reasons);
     }
 }
@@ -272,7 +272,9 @@ fn a_trace_without_its_gpu_events_is_inconclusive() {
     let (before, after) = (digest([CallTree::build(trace)]), digest([CallTree::build(bare)]));
     let gate = check(&before, &after);
     assert_eq!(gate.outcome, Outcome::Inconclusive);
-    assert!(gate.reasons[0].contains("no GPU events"), "{:?}", gate.reasons);
+    let [damage, other] = &gate.reasons[..] else { panic!("two reasons: {:?}", gate.reasons) };
+    assert!(damage.contains("154 of 154 launches (100.0%) without a GPU event"), "{damage}");
+    assert!(other.contains("no GPU events"), "{other}");
 }
 
 fn read_json(path: &Path) -> serde_json::Value {
@@ -311,15 +313,20 @@ fn another_model_and_another_device_are_inconclusive() {
         |name: &str| file(&real(&format!("mi300_h100/vit.{name}.json.gz")).expect("a file"));
     let gate = check(&device("mi300"), &device("h100"));
     assert_eq!(gate.outcome, Outcome::Inconclusive);
-    assert!(gate.reasons[0].contains("another device"), "{:?}", gate.reasons);
+    assert!(gate.reasons[0].contains("different devices"), "{:?}", gate.reasons);
 }
 
 #[test]
-fn another_number_of_steps_is_none_of_these() {
+fn another_number_of_steps_is_inconclusive_unless_the_rules_tolerate_it() {
     let Some(steps) = steps("cpu/tfm.pt.trace.json.gz") else { return };
     let all = file(&real("cpu/tfm.pt.trace.json.gz").expect("a file"));
     let one = digest(steps.into_iter().take(1));
-    assert_nothing(&all, &one, "three steps against one");
+    let gate = check(&all, &one);
+    assert_eq!(gate.outcome, Outcome::Inconclusive);
+    assert!(gate.reasons[0].contains("different numbers of recorded steps: 3 | 1"), "{gate:?}");
+    let rules = Rules::parse("tolerate = [\"other_steps\"]", "rules.toml").expect("rules");
+    let tolerant = Gate::check(&all, &one, &rules.structure_only(), Date::today());
+    assert_eq!(tolerant.outcome, Outcome::Pass, "{:?}", tolerant.reasons);
 }
 
 #[test]

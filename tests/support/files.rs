@@ -1,7 +1,7 @@
 //! A path → the bytes of the trace there, unpacked; and the real traces, where they are.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The folder of real traces, from `TRACETREE_TRACES`.
@@ -28,4 +28,11 @@ pub fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut plain = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut plain)?;
     Ok(plain)
+}
+
+/// The bytes, packed with gzip.
+pub fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).expect("memory takes all bytes");
+    packer.finish().expect("memory takes all bytes")
 }

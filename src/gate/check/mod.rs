@@ -21,7 +21,7 @@ impl Gate {
         let graphs = Graphs::of(baseline, candidate);
         let shown = whole.map(|digest| graphs.show(digest));
         let [baseline, candidate] = [&*shown[0], &*shown[1]];
-        let mut reasons = health::reasons(whole[0], whole[1], rules);
+        let mut reasons = health::reasons(baseline, candidate, rules);
         let mut notes = health::notes(baseline, candidate);
         notes.extend(graphs.note(whole[0], whole[1]));
         notes.extend(whole.iter().flat_map(|digest| digest.remarks.iter().cloned()));

@@ -3,7 +3,7 @@
 
 use super::find::{has_modules, speaks_of_nothing};
 use super::{Check, Context, Finding, State};
-use crate::gate::compare::{Change, Place, Structure, StructureRule};
+use crate::gate::compare::{Change, Graphs, Place, Structure, StructureRule};
 use crate::gate::digest::{Digest, Range};
 use crate::gate::rules::{Limit, Rule, Scope, Severity};
 use crate::program::{Query, Word};
@@ -55,7 +55,9 @@ fn empty(context: &Context<'_>, structure: &Structure, rule: &Rule) -> Check {
     let is_of_arguments =
         matches!(rule.rule, StructureRule::DtypeChange | StructureRule::ShapeChange);
     let is_asked = context.rules.structure.contains(rule);
-    let has_some_shapes = digests.iter().any(|digest| digest.setup.has_shapes);
+    // At the launches of graphs there are no ops, and so no shapes to lose.
+    let has_some_shapes = context.graphs != Graphs::AtTheirLaunches
+        && digests.iter().any(|digest| digest.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
     let unknown = match &rule.scope {
         scope if !scope.is_all() && speaks_of_nothing(digests, scope).is_some() => {

@@ -5,7 +5,7 @@ use super::fusion::is_fused;
 use super::gather::Nodes;
 use super::lists::Lists;
 use super::walk::{Pair, Surplus, Walk};
-use crate::gate::digest::{Digest, Node, NodeKind, Range};
+use crate::gate::digest::{Captured, Digest, Node, NodeKind, Range};
 use indextree::NodeId;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,12 @@ impl<'d> Walk<'d> {
         }
         let is_graph = self.after.node(pair.two).kind == NodeKind::GraphLaunch;
         if new.is_empty() && !is_graph {
-            for surplus in gone.iter().filter(|surplus| surplus.kind.is_gpu()) {
+            // A captured memset may be replayed as a kernel.
+            let has_captures =
+                [self.before, self.after].iter().any(|side| side.setup.captured != Captured::No);
+            let is_work =
+                |kind: NodeKind| kind.is_gpu() && !(has_captures && kind == NodeKind::Memset);
+            for surplus in gone.iter().filter(|surplus| is_work(surplus.kind)) {
                 self.add_surplus(pair, StructureRule::GoneKernel, surplus);
             }
         }

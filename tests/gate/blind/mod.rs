@@ -1,0 +1,118 @@
+//! The gate never passes a trace from which data was removed: 0 passes in all blind runs.
+//!
+//! Each run damages a sound recording in one way, on one side or on both, and compares it with the sound one.
+//! The outcome must be a failure, inconclusive, or an unreadable file, and must name a reason.
+
+mod ways;
+
+use crate::support::files::unpacked;
+use crate::support::gated::check;
+use crate::support::splitmix::SplitMix;
+use crate::support::traces;
+use std::path::Path;
+use tracetree::gate::{Digest, Digester, Gate, Outcome};
+use tracetree::trace::ReadOptions;
+use tracetree::{CallTree, Result, Trace};
+use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};
+
+/// Which side of the comparison is damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Damaged {
+    Candidate,
+    Baseline,
+    Both,
+}
+
+const ONE: [Damaged; 2] = [Damaged::Candidate, Damaged::Baseline];
+const EACH: [Damaged; 3] = [Damaged::Candidate, Damaged::Baseline, Damaged::Both];
+
+/// A sound recording without Python frames and flow arrows, which take most of its text.
+fn sound(path: &Path) -> Document {
+    let mut document = Document::parse(&unpacked(path).expect("a bundled trace"));
+    document.remove(&|e| {
+        ways::category(e) == "python_function" || matches!(e["ph"].as_str(), Some("s" | "f"))
+    });
+    document
+}
+
+fn digest(bytes: &[u8]) -> Result<Digest> {
+    let trace = Trace::from_reader("trace.json", bytes, &ReadOptions::default())?;
+    let mut digester = Digester::default();
+    digester.add(CallTree::build(trace))?;
+    Ok(digester.finish())
+}
+
+/// Why the gate does not pass; `None` where it does.
+fn reason(gate: &Gate) -> Option<String> {
+    match gate.outcome {
+        Outcome::Pass => None,
+        Outcome::Inconclusive => gate.reasons.first().cloned(),
+        Outcome::Fail => gate
+            .checks
+            .iter()
+            .find_map(|check| check.findings.first())
+            .map(|finding| finding.what.clone()),
+    }
+}
+
+/// The runs that passed, or that gave no reason.
+fn passes(sound: &Digest, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec<String> {
+    let Ok(damaged) = digest(bytes) else { return Vec::new() };
+    let is_blind = |side: &&Damaged| {
+        let gate = match side {
+            Damaged::Candidate => check(sound, &damaged),
+            Damaged::Baseline => check(&damaged, sound),
+            Damaged::Both => check(&damaged, &damaged),
+        };
+        reason(&gate).is_none_or(|reason| reason.is_empty())
+    };
+    sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
+}
+
+/// The passes over all ways and sides, with the number of runs.
+fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
+    let bytes = sound(file).bytes();
+    let whole = digest(&bytes).expect("a sound trace");
+    let same = check(&whole, &whole);
+    assert_eq!((same.outcome, &same.reasons[..]), (Outcome::Pass, &[][..]), "{}", file.display());
+    let mut passed = Vec::new();
+    for (name, way) in ways {
+        let mut document = Document::parse(&bytes);
+        way(&mut document, &mut SplitMix::new(7));
+        let damaged = document.bytes();
+        assert_ne!(damaged, bytes, "{name} changes nothing");
+        passed.extend(passes(&whole, name, &damaged, sides));
+    }
+    (passed, ways.len() * sides.len())
+}
+
+fn five_steps() -> std::path::PathBuf {
+    traces::h100("train_five_steps")
+}
+
+#[test]
+fn gpu_work_that_is_missing_on_any_side_is_never_a_pass() {
+    assert_eq!(blind(&five_steps(), &OF_GPU_WORK, &EACH), (Vec::new(), 111));
+}
+
+#[test]
+fn calls_that_are_missing_with_their_work_on_one_side_are_never_a_pass() {
+    assert_eq!(blind(&five_steps(), &OF_ONE_SIDE, &ONE), (Vec::new(), 32));
+}
+
+#[test]
+fn host_work_that_is_missing_on_one_side_is_never_a_pass() {
+    let file = traces::example("cnn.pt.trace.json.gz");
+    assert_eq!(blind(&file, &OF_HOST_WORK, &ONE), (Vec::new(), 18));
+}
+
+#[test]
+fn bytes_that_are_missing_on_any_side_are_never_a_pass() {
+    let bytes = sound(&five_steps()).bytes();
+    let whole = digest(&bytes).expect("a sound trace");
+    let passed: Vec<String> = OF_BYTES
+        .iter()
+        .flat_map(|(name, way)| passes(&whole, name, &way(&bytes), &EACH))
+        .collect();
+    assert_eq!(passed, [""; 0]);
+}
