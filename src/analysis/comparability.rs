@@ -8,15 +8,16 @@
 use super::Analysis;
 use super::robust::median;
 use crate::program::{
-    Architecture, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
+    Architecture, Damage, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// These say that the sides did not do the same work.
-const NOT_COMPARABLE: [&str; 6] = [
+/// These say that the sides did not do the same work, or that some of it was not recorded.
+const NOT_COMPARABLE: [&str; 7] = [
+    INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
     "DIFFERENT_MODEL",
     "DIFFERENT_SHAPES",
@@ -24,6 +25,9 @@ const NOT_COMPARABLE: [&str; 6] = [
     "DIFFERENT_TOKENS",
     "DIFFERENT_WORLD_SIZE",
 ];
+
+/// The code of the note that data is missing in a side.
+const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// How many examples a message names.
 const EXAMPLES: usize = 4;
@@ -41,6 +45,7 @@ impl Comparability {
     /// Checks whether the traces may be compared.
     pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
+        analysis.check_whole(&mut found.both);
         analysis.check_architecture(&mut found.both);
         let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
         analysis.check_model(replays.map(|(time, _)| time), &mut found.both);
@@ -54,7 +59,7 @@ impl Comparability {
         found
     }
 
-    /// Whether both sides did the same work, as far as the traces tell: no architecture, model, shapes,
+    /// Whether both sides are whole and did the same work, as far as the traces show: no architecture, model, shapes,
     /// types, tokens or world size that differ. Another number of steps is no obstacle, nor are another
     /// device, version, recording option, rank or backend, which are told.
     pub fn is_comparable(&self) -> bool {
@@ -84,6 +89,27 @@ impl Analysis {
     /// Whether the traces may be compared.
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
+    }
+
+    /// What is missing in each side: `candidate: 3 of 785 launches (0.4%) without a GPU event …`. GPU events
+    /// without a launch are in the totals, so that they prevent no comparison.
+    pub fn damage(&self) -> Vec<String> {
+        let of_side = |side: Side| {
+            let damage = Damage::of(self.diff().program(side).evidence());
+            let lost = damage.into_iter().filter(|what| !matches!(what, Damage::Unlaunched(..)));
+            lost.map(move |what| format!("{}: {what}", side.label()))
+        };
+        Side::BOTH.into_iter().flat_map(of_side).collect()
+    }
+
+    fn check_whole(&self, notes: &mut Notes) {
+        let damage = self.damage();
+        notes.add(
+            INCOMPLETE,
+            damage.len() as u64,
+            "compare whole recordings: what is missing counts as no time",
+            || damage.join("; "),
+        );
     }
 
     /// Two architectures, each told by more than a little evidence.

@@ -96,7 +96,7 @@ pub(super) fn say_some(
 
 /// The error where no pair could be compared.
 pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
-    let first = fleet.pairs.iter().find(|pair| pair.status == "failed");
+    let first = fleet.pairs.iter().find(|pair| ["failed", "damaged"].contains(&pair.status));
     let message = first.map_or("there is no pair", |pair| pair.message.as_str());
     Error::new(ErrorKind::Usage, &fleet.candidate, format!("no rank could be compared: {message}"))
 }

@@ -14,11 +14,11 @@ use super::collectives::Collectives;
 use super::plan::{Plan, PlannedPair};
 use super::role;
 use super::shard::{Cause, Facts, Part, PartKind, Shard, Step, Sum};
-use super::status::{Status, code_of, is_lasting};
+use super::status::{DAMAGED, Status, code_of, is_lasting};
 use crate::analysis::{Analysis, PlacePair, StepPlace};
 use crate::comparison::{Comparison, ComparisonOptions};
 use crate::error::{Error, Result};
-use crate::program::Communication;
+use crate::program::{Communication, Damage};
 use crate::report::ReportOptions;
 use crate::side::{PerSide, Side};
 use crate::storage::{self, Created};
@@ -200,16 +200,18 @@ fn is_as_planned(pair: &PlannedPair) -> Option<Status> {
     Side::BOTH.into_iter().find_map(changed)
 }
 
-/// A trace that is cut off took longer than it says: its figures say nothing.
+/// Figures of a trace in which data is missing are too low: it takes no part in the statistics.
 fn status_of(comparison: &Comparison) -> Status {
-    let cut = Side::BOTH.into_iter().find_map(|side| {
+    let damaged = |side: Side| {
         let trace = comparison.trace(side);
-        trace.notes().get("TRUNCATED").map(|note| format!("{}: {}", trace.source(), note.message))
-    });
-    match cut {
-        Some(message) => Status::failed("TRUNCATED", message),
-        None => Status::Compared,
-    }
+        if let Some(note) = trace.notes().get("TRUNCATED") {
+            return Some(Status::failed("TRUNCATED", format!("{}: {}", trace.source(), note.message)));
+        }
+        let damage = Damage::of(comparison.diff().program(side).evidence());
+        let lost = damage.into_iter().find(|what| !matches!(what, Damage::Unlaunched(..)))?;
+        Some(Status::failed(DAMAGED, format!("{}: {lost}", trace.source())))
+    };
+    Side::BOTH.into_iter().find_map(damaged).unwrap_or(Status::Compared)
 }
 
 fn facts(comparison: &Comparison) -> Facts {

@@ -28,7 +28,7 @@ fn identity() -> Ranks {
             |_: &Vec<RankRow>, r: &RankRow| r.rank.into(),
         )
         .text("folder", "its report", |_, r| r.folder.as_str().into())
-        .word("status", "`ok`, or `failed` where the figures say nothing", |_, r| r.status.into())
+        .word("status", "`ok`; `damaged` where data is missing in a trace, `failed` where it could not be compared", |_, r| r.status.into())
         .word("code", "why not: `TRUNCATED`", |_, r| r.code.as_str().into())
         .word("role", "outline of its baseline: ranks with the same one run the same", |_, r| {
             (&*r.role).into()

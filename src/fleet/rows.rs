@@ -16,7 +16,7 @@ pub struct PairRow {
     pub rank: Option<i64>,
     /// The folder of its report; empty without partner.
     pub folder: String,
-    /// `ok`, `failed` or `unmatched`.
+    /// `ok`, `damaged`, `failed` or `unmatched`.
     pub status: &'static str,
     /// Why not, in capitals.
     pub code: String,
@@ -74,7 +74,7 @@ pub struct RankRow {
     pub rank: Option<i64>,
     /// The folder with the rank's own report.
     pub folder: String,
-    /// `ok`, or `failed` where its figures say nothing.
+    /// `ok`; `damaged` where data is missing in a trace, `failed` where it could not be compared.
     pub status: &'static str,
     /// Why not.
     pub code: String,

@@ -4,6 +4,9 @@ use crate::error::{Error, ErrorKind};
 use std::error::Error as _;
 use std::io;
 
+/// The code of a pair in whose traces data is missing.
+pub(super) const DAMAGED: &str = "DAMAGED";
+
 /// What became of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -11,7 +14,7 @@ pub enum Status {
     Compared,
     /// It was not, or the figures say nothing: a code in capitals, and words.
     Failed {
-        /// `TRUNCATED`, `NOT_A_TRACE`, `MALFORMED`, `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`,
+        /// `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`, `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`,
         /// `NO_PERMISSION`, `UNREADABLE`, `CHANGED`, `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`,
         /// or what the engine says, such as `WORKER_LOST`.
         code: String,
@@ -25,10 +28,11 @@ impl Status {
         Status::Failed { code: code.to_owned(), message: message.into() }
     }
 
-    /// `ok` or `failed`.
+    /// `ok`, `damaged` or `failed`.
     pub fn label(&self) -> &'static str {
         match self {
             Status::Compared => "ok",
+            Status::Failed { code, .. } if code == DAMAGED => "damaged",
             Status::Failed { .. } => "failed",
         }
     }

@@ -59,8 +59,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of one run.
-    pub fn of(program: &Program) -> Evidence {
+    /// Examines one run; [`Program::evidence`] keeps the result.
+    pub(super) fn of(program: &Program) -> Evidence {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
         let mut evidence = Evidence {

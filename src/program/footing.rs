@@ -51,7 +51,7 @@ impl Footing {
             world_size: group.and_then(|size| u64::try_from(size).ok()).unwrap_or(1),
             has_gpu: measure == Measure::GpuTime,
             has_calls: measure.calls(tree).next().is_some(),
-            runs: vec![Evidence::of(program)],
+            runs: vec![program.evidence().clone()],
         }
     }
 

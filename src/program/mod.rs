@@ -76,6 +76,7 @@ pub struct Program {
     communication: OnceLock<Communication>,
     layers: OnceLock<Arc<Layers>>,
     architecture: OnceLock<Option<Found<Architecture>>>,
+    evidence: OnceLock<Evidence>,
 }
 
 impl Program {
@@ -95,6 +96,7 @@ impl Program {
             communication: OnceLock::new(),
             layers: OnceLock::new(),
             architecture: OnceLock::new(),
+            evidence: OnceLock::new(),
         }
     }
 
@@ -128,6 +130,11 @@ impl Program {
     /// What sort of model runs.
     pub(crate) fn architecture(&self) -> Option<&Found<Architecture>> {
         self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
+    }
+
+    /// What was measured, and how much of it is missing.
+    pub fn evidence(&self) -> &Evidence {
+        self.evidence.get_or_init(|| Evidence::of(self))
     }
 
     /// Works out what every account asks for.

@@ -137,7 +137,7 @@ impl Fleet {
         Counts {
             planned: self.pairs.len(),
             ok: count("ok"),
-            failed: count("failed"),
+            failed: count("failed") + count("damaged"),
             unmatched: count("unmatched"),
         }
     }

@@ -46,7 +46,8 @@ pub fn answer(analysis: &Analysis) -> String {
 pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of(totals);
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> =
+        analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
         let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
         remarks.push(format!(
