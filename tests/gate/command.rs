@@ -118,7 +118,10 @@ fn a_baseline_that_is_none_is_refused_with_its_reason() {
     refused(b"", "is empty");
     refused(b"{\"traceEvents\": []}", "is no baseline");
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 99}", "schema 99");
-    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 2}", "schema 2, which does not record");
+    refused(
+        b"{\"format\": \"tracetree baseline\", \"schema\": 2}",
+        "schema 2, which does not record",
+    );
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 3}", "is damaged");
     refused(b"not JSON", "is damaged, or no baseline");
     run(&folder, &["baseline", "record", &cnn(), "-o", "good.ttb"]);

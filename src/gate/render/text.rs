@@ -68,7 +68,10 @@ pub(super) fn headline(gate: &Gate) -> String {
         }
         Outcome::Inconclusive => match times_alone(gate) {
             Some(times) => {
-                format!("PASS (structure); time inconclusive: {times}; {} ({sides})", measured(gate))
+                format!(
+                    "PASS (structure); time inconclusive: {times}; {} ({sides})",
+                    measured(gate)
+                )
             }
             None => format!("INCONCLUSIVE: {} ({sides})", first_reason(gate)),
         },
