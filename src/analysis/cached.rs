@@ -9,13 +9,18 @@ use super::{
 use crate::diff::TraceDiff;
 use crate::program::{Layers, Measure, Phases, Program, Steps};
 use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree};
 use std::sync::{Arc, OnceLock};
+
+/// The tick of a coarse clock.
+const COARSE_TICK: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cached {
     accounted: PerSide<OnceLock<Vec<CallId>>>,
     pub(super) comparability: OnceLock<Comparability>,
+    has_coarse_clock: OnceLock<bool>,
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
     /// The built-in ones are read when the first table needs them, and no sooner.
@@ -79,6 +84,12 @@ impl Analysis {
     pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
         let find = || self.measure().calls(self.tree(side)).collect();
         self.cached.accounted[side].get_or_init(find)
+    }
+
+    /// The tick of the clock of a trace whose times are whole microseconds, if one of the traces is such.
+    pub(super) fn coarse_tick(&self) -> Option<Nanos> {
+        let is_coarse = || Side::BOTH.iter().any(|&side| self.tree(side).trace().has_coarse_clock());
+        self.cached.has_coarse_clock.get_or_init(is_coarse).then_some(COARSE_TICK)
     }
 
     /// The steps of a side, and the step of each call.

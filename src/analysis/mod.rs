@@ -37,6 +37,7 @@ pub use fusion::{FusionEvidence, FusionRow, KernelChange};
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 pub use options::AnalysisOptions;
+pub use robust::Few;
 pub use runs::{Run, RunFigures, RunNoise, StepTime};
 pub(crate) use steps::group_figures;
 pub use steps::{Figures, PhaseRow, StepName, StepPlace, StepRow};
@@ -44,7 +45,7 @@ pub(crate) use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };
-pub use wall::{IdleKind, IdleRow, Part, Wall, WallBasis, WallTotals, Window};
+pub use wall::{IdleKind, IdleRow, Part, StepWall, Wall, WallBasis, WallTotals, Window};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};

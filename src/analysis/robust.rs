@@ -1,6 +1,6 @@
 //! Samples → their median, spread and shift, insensitive to single outliers.
 
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 
 /// Makes the median deviation comparable with a standard deviation, for normal samples.
 const TO_STANDARD: f64 = 1.4826;
@@ -17,6 +17,14 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
+/// The middle sample, the lower of the two in the middle: always one of the samples; 0 without samples.
+/// Over runs this is the figure of the median run, so that a headline agrees with the tables of it.
+pub(crate) fn lower_median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
 /// The median distance from the median, scaled to a standard deviation.
 pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     let middle = median(samples);
@@ -29,6 +37,68 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
     let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
     let most = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     (most - least).max(0.0)
+}
+
+/// The few samples of one side that make up most of a difference of the means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Few {
+    /// The side that they are of.
+    pub side: Side,
+    /// How many: less than half of them.
+    pub count: usize,
+    /// Of how many.
+    pub of: usize,
+    /// How far they are from the median of their side, on average: positive where they are above.
+    pub excess: f64,
+}
+
+/// A sample stands out that is this many median deviations from the median.
+const STANDS_OUT: f64 = 5.0;
+
+/// The minority of samples that stand out from all others of their side and explain at least half of the
+/// difference of the means; `None` where there is none, since all samples differ alike or no
+/// difference is left.
+pub(crate) fn few(samples: &PerSide<Vec<f64>>) -> Option<Few> {
+    let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
+    let difference = means.candidate - means.baseline;
+    let of_side = |side: Side| {
+        let own = &samples[side];
+        let (middle, deviation) = (median(own), median_deviation(own));
+        let direction = match side {
+            Side::Baseline => -difference.signum(),
+            Side::Candidate => difference.signum(),
+        };
+        let excesses: Vec<f64> = own
+            .iter()
+            .map(|sample| sample - middle)
+            .filter(|excess| excess * direction > STANDS_OUT * deviation)
+            .collect();
+        let sum = excesses.iter().sum::<f64>();
+        let explained = sum.abs() / own.len().max(1) as f64;
+        let is_minority = !excesses.is_empty() && 2 * excesses.len() < own.len();
+        let few = Few {
+            side,
+            count: excesses.len(),
+            of: own.len(),
+            excess: sum / excesses.len().max(1) as f64,
+        };
+        (is_minority && 2.0 * explained >= difference.abs()).then_some((explained, few))
+    };
+    let found = Side::BOTH.into_iter().filter_map(of_side);
+    found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, few)| few)
+}
+
+impl Few {
+    /// `in 1 of 5 candidate steps: +60.000 ms`, of samples in µs.
+    pub(crate) fn words(&self, noun: &str) -> String {
+        let side = match self.side {
+            Side::Baseline => "baseline",
+            Side::Candidate => "candidate",
+        };
+        let sign = if self.excess < 0.0 { '−' } else { '+' };
+        let Few { count, of, .. } = self;
+        format!("in {count} of {of} {side} {noun}: {sign}{:.3} ms", self.excess.abs() / 1e3)
+    }
 }
 
 /// More samples of a side than this are thinned out evenly before all differences are formed.
@@ -67,8 +137,33 @@ mod tests {
         assert_eq!(median(&[1.0, 2.0, 3.0, 4.0, 1000.0]), 3.0);
         assert_eq!(median(&[4.0, 1.0]), 2.5);
         assert_eq!(median(&[]), 0.0);
+        assert_eq!((lower_median(&[4.0, 1.0]), lower_median(&[9.0, 4.0, 1.0])), (1.0, 4.0));
+        assert_eq!((lower_median(&[9.0, 4.0, 1.0, 5.0]), lower_median(&[])), (4.0, 0.0));
         assert_eq!((range(&[3.0, -1.0, 2.0]), range(&[7.0]), range(&[])), (4.0, 0.0, 0.0));
         assert!((median_deviation(&[1.0, 2.0, 3.0, 4.0, 1000.0]) - 1.4826).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_difference_in_one_of_five_samples_is_found_in_that_one() {
+        let still = [10.0, 10.2, 9.9, 10.1, 9.8];
+        let late = [10.0, 70.1, 9.9, 10.1, 9.8];
+        let found = |a: &[f64], b: &[f64]| few(&PerSide::new(a.to_vec(), b.to_vec()));
+        let told = found(&still, &late).expect("one stands out");
+        assert_eq!((told.side, told.count, told.of), (Side::Candidate, 1, 5));
+        assert_eq!(told.words("steps"), "in 1 of 5 candidate steps: +0.060 ms");
+        let back = found(&late, &still).expect("one stands out");
+        assert_eq!((back.side, back.count, back.excess), (Side::Baseline, 1, told.excess));
+    }
+
+    #[test]
+    fn a_difference_in_all_samples_is_in_no_few_of_them() {
+        let found = |a: &[f64], b: &[f64]| few(&PerSide::new(a.to_vec(), b.to_vec()));
+        assert_eq!(found(&[10.0, 10.2, 9.9], &[22.0, 22.1, 21.8]), None);
+        // A late step of each side explains nothing of what lies between them.
+        assert_eq!(found(&[10.0, 10.1, 10.2, 10.0, 15.0], &[22.0, 22.1, 22.2, 22.0, 27.0]), None);
+        // One of two is no minority.
+        assert_eq!(found(&[10.0, 10.0], &[10.0, 70.0]), None);
+        assert_eq!(found(&[], &[]), None);
     }
 
     #[test]

@@ -58,6 +58,14 @@ impl Measure {
         }
     }
 
+    /// From how many recorded durations the accounted time of a call is made.
+    pub(crate) fn durations(self, tree: &CallTree, call: CallId) -> u64 {
+        match self {
+            Measure::GpuTime => 1,
+            Measure::HostSelfTime => 1 + ops_below(tree, call),
+        }
+    }
+
     /// The accounted time of one call.
     pub(crate) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
@@ -65,6 +73,20 @@ impl Measure {
             Measure::HostSelfTime => op_self_time(tree, call),
         }
     }
+}
+
+/// Number of ops directly below an op.
+fn ops_below(tree: &CallTree, op: CallId) -> u64 {
+    let mut count = 0;
+    let mut next = op.0 + 1;
+    let end = op.0 + tree.size(op) as u32;
+    while next < end {
+        let call = CallId(next);
+        let is_op = tree.kind(call) == CallKind::Op;
+        count += u64::from(is_op);
+        next += if is_op { tree.size(call) as u32 } else { 1 };
+    }
+    count
 }
 
 /// Time of an op outside of the ops below it; frames between them count as part of the op.

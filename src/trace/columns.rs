@@ -259,6 +259,13 @@ impl Trace {
         self.start(event) + self.duration(event)
     }
 
+    /// Whether all times are whole microseconds, as profilers wrote them until 2022: a time may be up
+    /// to 1 µs off.
+    pub fn has_coarse_clock(&self) -> bool {
+        let is_whole = |time: Nanos| time.0 % 1_000 == 0;
+        self.events().all(|event| is_whole(self.start(event)) && is_whole(self.duration(event)))
+    }
+
     /// Arguments of an op, where shapes were recorded.
     pub fn arguments_id(&self, event: EventId) -> Option<ArgumentsId> {
         match self.event_arguments[event.index()] {

@@ -1,8 +1,8 @@
-//! A further run of one side, aligned with the first of it → what each event of the first took in it.
+//! Another run of one side, aligned with the median run → what each event of the median run took in it.
 //!
-//! Rows of a report are those of the first runs. Every accounted event of a further run is carried over
-//! to its partner in the first, or, where it has none, to the row of its lowest common op. What has no
-//! place in the first run at all varies among the runs of one side: it is added up apart.
+//! Rows of a report are those of the median runs. Every accounted event of another run is carried over
+//! to its match in the median run, or, where it has none, to the row of its lowest common op. What has no
+//! row in the median run at all varies among the runs of one side and is added up separately.
 
 mod per_step;
 mod variation;
@@ -20,30 +20,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use variation::Variation;
 
-/// What the events of the first run of a side took in a further one.
+/// What the events of the median run of a side took in another run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The file.
     pub name: String,
     shared: SharedSteps,
-    /// Time of what the first run does not have.
+    /// Time of what the median run does not have.
     pub elsewhere: Nanos,
     /// Own wall time of a step, and what it is a mean of.
     wall: (WallBasis, f64),
     variation: Variation,
-    /// Its partners of the steps of the first run.
+    /// Its matches of the steps of the median run.
     steps_of: Vec<Option<StepTime>>,
-    /// By slot of the first run.
+    /// By slot of the median run.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
 
-/// Idle time by its kind, the steps that it is of, and the call of the first run that has it; by no call where
+/// Idle time by its kind, the steps that it is of, and the call of the median run that has it; by no call where
 /// nobody is known.
 type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
-    /// The candidate of an analysis whose baseline is the first run.
+    /// The candidate of an analysis whose baseline is the median run.
     fn of(analysis: &Analysis) -> Run {
         let mut run = Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
@@ -65,18 +65,18 @@ impl Run {
         run
     }
 
-    /// Points at which its structure parts from that of the first run.
+    /// Points at which its structure differs from that of the median run.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
 
-    /// Its idle time in steps that are compared: kind, the call of the first run that has it, and how long.
+    /// Its idle time in steps that are compared: kind, the call of the median run that has it, and how long.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
         let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// What it took that an accounted event of the first run stands for.
+    /// What it took that an accounted event of the median run stands for.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -126,7 +126,7 @@ fn step_wall(analysis: &Analysis, side: Side) -> (WallBasis, f64) {
     (analysis.wall().basis(), analysis.wall().totals(side).step_ms() * 1e3)
 }
 
-/// The slot of the first run that an event of the further one belongs to.
+/// The slot of the median run that an event of another run belongs to.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -142,7 +142,7 @@ fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
 pub struct RunFigures {
     /// Number of runs.
     pub runs: usize,
-    /// The median over the runs, in µs.
+    /// The median over the runs in µs: with an even number the lower of the two in the middle.
     pub median_us: f64,
     /// The largest difference between two of them, in µs.
     pub spread_us: f64,
@@ -153,7 +153,7 @@ impl RunFigures {
     pub fn of(times: &[f64]) -> RunFigures {
         RunFigures {
             runs: times.len(),
-            median_us: robust::median(times),
+            median_us: robust::lower_median(times),
             spread_us: robust::range(times),
         }
     }
@@ -171,20 +171,21 @@ pub struct RunNoise {
     pub time: RunFigures,
     /// Their own wall time of a step; `None` where some have steps and others not.
     pub wall: Option<RunFigures>,
-    /// The most points at which the structure of a run parts from that of the first.
+    /// The most points at which the structure of a run differs from that of the median run.
     pub variable: usize,
 }
 
 impl Analysis {
-    /// A further run of a side: the candidate of a comparison with the first one.
-    pub fn further_run(&self, side: Side, with_first: impl Into<Arc<TraceDiff>>) -> Run {
-        let mut analysis = Analysis::with_options(with_first, self.options.clone());
+    /// Another run of a side: the candidate of a comparison with the median run.
+    pub fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
+        let mut analysis = Analysis::with_options(with_median, self.options.clone());
         analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
         Run::of(&analysis)
     }
 
-    /// The analysis with further runs of each side, each aligned with the first of its side. Verdicts
-    /// rest on the runs where both sides have several.
+    /// The analysis with the other runs of each side by their step time, each aligned with the median
+    /// run, which is in the middle of them (the lower of two). Verdicts rest on the runs where both sides have
+    /// several.
     #[must_use]
     pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -192,7 +193,7 @@ impl Analysis {
         self
     }
 
-    /// The further runs of a side; the first is the trace that the tables are of.
+    /// The other runs of a side; the tables are of the median run.
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
@@ -202,40 +203,51 @@ impl Analysis {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
+    /// What all runs of a side have, by their step time: of the median run, and of the others.
+    fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
+        let mut all: Vec<T> = others.into_iter().collect();
+        let middle = (self.runs[side].len() / 2).min(all.len());
+        all.insert(middle, median);
+        all
+    }
+
     /// How far the runs of a side lie apart. `None` with one run.
     pub fn run_noise(&self, side: Side) -> Option<RunNoise> {
         let runs = &self.runs[side];
         let variable = runs.iter().map(Run::variable).max()?;
-        let first = step_wall(self, side);
-        let walls: Vec<(WallBasis, f64)> =
-            std::iter::once(first).chain(runs.iter().map(|run| run.wall)).collect();
-        let is_alike = walls.iter().all(|(basis, _)| *basis == first.0);
-        let walls: Vec<f64> = walls.into_iter().map(|(_, wall)| wall).collect();
         Some(RunNoise {
             time: self.run_figures(side, self.accounted_calls(side)),
-            wall: is_alike.then(|| RunFigures::of(&walls)),
+            wall: self.walls_of_runs(side).map(|walls| RunFigures::of(&walls)),
             variable,
         })
     }
 
-    /// The time that events of the first run took in a step of each run of their side; in one of those that
+    /// Own wall time of a step of each run, in µs, in the order of the runs. `None` where some have steps
+    /// and others not.
+    pub fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
+        let own = step_wall(self, side);
+        let walls = self.in_order(side, own, self.runs[side].iter().map(|run| run.wall));
+        let is_alike = walls.iter().all(|(basis, _)| *basis == own.0);
+        is_alike.then(|| walls.into_iter().map(|(_, wall)| wall).collect())
+    }
+
+    /// The time that events of the median run took in a step of each run of their side; in one of those that
     /// are compared, where one side has more steps and all of these events are in such.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
     }
 
-    /// What a step took in each run that has a partner of it, the first run's first.
+    /// What a step took in each run that has a match of it, in the order of the runs.
     pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
-        let first = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
-        let further = self.runs[side].iter().map(|run| &run.steps_of);
-        std::iter::once(first)
-            .chain(further)
+        let median = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
+        self.in_order(side, median, self.runs[side].iter().map(|run| &run.steps_of))
+            .into_iter()
             .filter_map(|steps| steps.get(step.index()).copied().flatten())
             .collect()
     }
 
-    /// Idle time of a row in a step of each run, in µs, the first run's first: a run that does not wait
+    /// Idle time of a row in a step of each run, in µs, in the order of the runs: a run that does not wait
     /// there has 0. `None` where some runs have steps and others not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
@@ -250,7 +262,7 @@ impl Analysis {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// What a cause of idle time was in a step of each run, in µs, the first run's first. `None` for a cause
+    /// What a cause of idle time was in a step of each run, in µs, in the order of the runs. `None` for a cause
     /// that is work, and where some runs have steps and others not.
     pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
@@ -265,15 +277,15 @@ impl Analysis {
         &self,
         side: Side,
         scope: StepScope,
-        first: Nanos,
-        further: &[Nanos],
+        median: Nanos,
+        others: &[Nanos],
     ) -> Option<Vec<f64>> {
         let is_alike = self.runs[side].iter().all(|run| run.wall.0 == self.wall().basis());
-        let times = || self.per_step(side, scope, first, further.iter().copied());
+        let times = || self.per_step(side, scope, median, others.iter().copied());
         is_alike.then(times).filter(|times| !times.is_empty())
     }
 
-    /// What the work of a cause took in a step of each run, in µs, the first run's first.
+    /// What the work of a cause took in a step of each run, in µs, in the order of the runs.
     pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
         let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
@@ -284,8 +296,8 @@ impl Analysis {
         rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 
-    /// Time of events of the first run in a step of each run, in µs, the first run's first. A run that
-    /// has none of the steps is left out.
+    /// Time of events of the median run in a step of each run, in µs, in the order of the runs. A run
+    /// that has none of the steps is left out.
     pub(super) fn times_of_runs(
         &self,
         side: Side,
@@ -298,11 +310,11 @@ impl Analysis {
             .copied()
             .filter(|&event| steps.is_empty() || steps.step(event).is_some())
             .collect();
-        let first = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
-        let further = self.runs[side].iter().map(|run| {
+        let median = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
+        let others = self.runs[side].iter().map(|run| {
             let slots = in_steps.iter().filter_map(|&event| self.slot(side, event));
             slots.map(|slot| run.time(slot)).sum()
         });
-        self.per_step(side, scope, first, further)
+        self.per_step(side, scope, median, others)
     }
 }

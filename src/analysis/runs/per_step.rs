@@ -9,7 +9,7 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// Which steps of the first run a time is of.
+/// Which steps of the median run a time is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) enum StepScope {
     /// All of them.
@@ -31,10 +31,10 @@ impl StepScope {
     }
 }
 
-/// How many of its steps a run shares with the first.
+/// How many of its steps a run shares with the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
-    /// With a partner in the first run.
+    /// With a partner in the median run.
     paired: usize,
     /// With a partner in it that is compared with the other side.
     compared: usize,
@@ -43,8 +43,8 @@ pub(super) struct SharedSteps {
 }
 
 impl SharedSteps {
-    /// Of an analysis whose baseline is the first run. A run whose steps nobody told has the work of those
-    /// of the first.
+    /// Of an analysis whose baseline is the median run. A run whose steps nobody told has the work of those
+    /// of the median run.
     pub(super) fn of(analysis: &Analysis) -> SharedSteps {
         if let Some(pairs) = analysis.wall().step_pairs() {
             let compared = pairs.len() as usize;
@@ -81,23 +81,22 @@ impl Analysis {
         }
     }
 
-    /// Times of the first run and of the further ones, in a step in µs. A run that has none of these
-    /// steps is left out.
+    /// Times of the median run and of the others, in a step in µs, in the order of the runs. A run that
+    /// has none of these steps is left out.
     pub(super) fn per_step(
         &self,
         side: Side,
         scope: StepScope,
-        first: Nanos,
-        further: impl IntoIterator<Item = Nanos>,
+        median: Nanos,
+        others: impl IntoIterator<Item = Nanos>,
     ) -> Vec<f64> {
         let all = self.steps(side).len().max(1);
         let compared = self.wall().paired_steps().map_or(all, |steps| steps as usize);
         let own = SharedSteps { paired: all, compared, others: all - compared };
-        let steps = std::iter::once(own).chain(self.runs[side].iter().map(|run| run.shared));
-        let counts = steps.map(|steps| steps.count(scope));
-        std::iter::once(first)
-            .chain(further)
-            .zip(counts)
+        let shared = self.in_order(side, own, self.runs[side].iter().map(|run| run.shared));
+        self.in_order(side, median, others)
+            .into_iter()
+            .zip(shared.into_iter().map(|steps| steps.count(scope)))
             .filter(|&(_, count)| count > 0)
             .map(|(time, count)| time.as_micros() / count as f64)
             .collect()

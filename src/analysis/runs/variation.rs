@@ -7,12 +7,12 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::collections::HashSet;
 
-/// Where a further run of a side parts from the first.
+/// Where another run of a side differs from the median run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Variation {
-    /// Outermost calls of the first run that the further one does not have.
+    /// Outermost calls of the median run that the other one does not have.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the further one has: the call of the first run that is common above
+    /// Outermost calls that only the other one has: the call of the median run that is common above
     /// them, and their name.
     extra: HashSet<(Option<CallId>, String)>,
     /// Points of difference between the two.
@@ -20,7 +20,7 @@ pub(super) struct Variation {
 }
 
 impl Variation {
-    /// Of an analysis whose baseline is the first run and whose candidate is the further one.
+    /// Of an analysis whose baseline is the median run and whose candidate is the other one.
     pub(super) fn of(analysis: &Analysis) -> Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
@@ -36,7 +36,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the further run lacks a call of the first, or a call that it lies in.
+    /// Whether the other run lacks a call of the median run, or a call around it.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))

@@ -11,9 +11,8 @@
 //! a repeat has no time at all (new, gone, or now and then)  slower / faster where all repeats of one
 //!                                                           side are above all of the other
 //! the moderated test at the false discovery rate, or, where  slower / faster
-//! the work changed, at that probability; with two repeats
-//! a side more than one tick of the clock
-//! else                                                      within noise
+//! the work changed, at that probability
+//! else, and where the clock does not resolve the difference within noise
 //! ```
 //! What is judged is the samples alone. So whatever table asks, the same events have the same
 //! judgement, to the last bit.
@@ -22,17 +21,9 @@ use super::discovery::Discoveries;
 use super::distributions::two_tails;
 use super::judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 use super::moderation::{Prior, Spread};
-use crate::analysis::robust::{median, median_deviation, range, shift};
+use crate::analysis::robust::{few, lower_median, median, median_deviation, range, shift};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-
-/// No profiler writes times in coarser ticks than this many nanoseconds.
-const COARSEST_TICK: u64 = 1_000;
-
-/// From so many repeats a side on, a difference of one tick can be told. Equal times that lie between
-/// two ticks are rounded to either one: that two repeats of one side all go up and two of the other
-/// all go down happens once in eight times, with three a side once in 32.
-const ENOUGH_FOR_A_TICK: usize = 3;
 
 /// The times of one place on both sides.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,6 +36,9 @@ pub struct Question {
     pub work: Work,
     /// What the repeats are.
     pub of: Repeats,
+    /// The least difference that the clock resolves, in µs: one tick for each event of a repeat. Times
+    /// are rounded to ticks, in all repeats the same way where the program is the same.
+    pub resolution_us: f64,
 }
 
 /// The places of one comparison, as the scale for the evidence on each of them.
@@ -52,9 +46,6 @@ pub struct Question {
 pub struct Family {
     prior: Prior,
     discoveries: Discoveries,
-    /// What all times are multiples of, in µs: traces of 2021 have whole microseconds, so that
-    /// kernels of 1 µs and of 2 µs may take as long.
-    tick: f64,
 }
 
 impl Family {
@@ -67,7 +58,7 @@ impl Family {
         let prior = Prior::of(&spreads);
         let probabilities = contrasts.iter().map(|contrast| contrast.probability(&prior));
         let discoveries = Discoveries::among(probabilities);
-        Family { prior, discoveries, tick: tick(&places) }
+        Family { prior, discoveries }
     }
 
     /// Judges a place, or any other group of events.
@@ -87,21 +78,26 @@ impl Family {
                 let difference = question.difference();
                 chance <= thresholds.false_discovery_rate
                     && contrast.difference.signum() == difference.signum()
-                    && (difference.abs() > self.tick || question.has_enough_for_a_tick())
             }
             (None, _) | (_, None) => are_apart(samples),
         };
+        let middle = match question.of {
+            Repeats::Runs => lower_median,
+            Repeats::Steps | Repeats::None => median,
+        };
         Judgement {
-            verdict: question.verdict(is_found, thresholds),
+            verdict: question.verdict(is_found && question.is_resolved(), thresholds),
             repeats: samples.as_ref().map(Vec::len),
             of: question.of,
             mean_us: question.compared(),
-            median_us: samples.as_ref().map(|samples| median(samples)),
+            median_us: samples.as_ref().map(|samples| middle(samples)),
             deviation_us: samples.as_ref().map(|samples| median_deviation(samples)),
             spread_us: samples.as_ref().map(|samples| range(samples)),
             shift_us: shift(samples),
             p,
             q,
+            is_resolved: question.is_resolved(),
+            few: few(samples),
         }
     }
 }
@@ -113,8 +109,9 @@ impl Question {
             && Side::BOTH.into_iter().any(|side| self.samples[side].iter().any(|&time| time > 0.0))
     }
 
-    fn has_enough_for_a_tick(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| self.samples[side].len() >= ENOUGH_FOR_A_TICK)
+    /// Whether the difference is more than what the clock rounds away.
+    fn is_resolved(&self) -> bool {
+        self.difference().abs() > self.resolution_us
     }
 
     /// The mean over the repeats in µs, or the whole time.
@@ -140,23 +137,6 @@ impl Question {
             (false, true, true, false) => Verdict::Faster,
         }
     }
-}
-
-/// The greatest common divisor of all samples, in µs.
-fn tick(places: &[&Question]) -> f64 {
-    let samples = places
-        .iter()
-        .flat_map(|place| Side::BOTH.map(|side| &place.samples[side]))
-        .flat_map(|samples| samples.iter().map(|micros| (micros * 1e3).round() as u64));
-    let common = samples.filter(|&nanos| nanos > 0).reduce(common_divisor);
-    common.unwrap_or_default().min(COARSEST_TICK) as f64 / 1e3
-}
-
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Whether all repeats of one side are above all of the other; ranges that touch are not.
@@ -315,17 +295,17 @@ mod tests {
     }
 
     #[test]
-    fn one_tick_of_the_clock_is_no_finding_with_two_repeats_a_side() {
-        let judged = |repeats: usize, finer: &[f64]| {
-            let of = |one: f64, two: f64| place(&vec![one; repeats], &vec![two; repeats]);
-            let all = [of(2.0, 3.0), of(7.0, 9.0), place(finer, finer)];
+    fn one_tick_of_the_clock_for_each_event_is_not_significant_however_often_it_repeats() {
+        let judged = |resolution_us: f64| {
+            let of = |one: f64, two: f64| Question { resolution_us, ..place(&[one; 9], &[two; 9]) };
+            let all = [of(2.0, 3.0), of(7.0, 9.0), of(5.0, 5.0)];
             let family = Family::of(&all);
             all.each_ref().map(|q| family.judge(q, &Thresholds::default()).verdict)
         };
-        let [one_tick, two_ticks, _] = judged(2, &[5.0, 5.0]);
-        assert_eq!((one_tick, two_ticks), (Verdict::WithinNoise, Verdict::Slower));
-        assert_eq!(judged(2, &[5.001, 5.001])[0], Verdict::Slower);
-        assert_eq!(judged(3, &[5.0, 5.0, 5.0])[0], Verdict::Slower);
+        use Verdict::{Similar, Slower, WithinNoise};
+        assert_eq!(judged(0.0), [Slower, Slower, Similar]);
+        assert_eq!(judged(1.0), [WithinNoise, Slower, Similar], "one event");
+        assert_eq!(judged(2.0), [WithinNoise, WithinNoise, Similar], "two events");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What one comparison of times came to: the verdict, the evidence for it, and from where on a
 //! difference matters.
 
+use crate::analysis::robust::Few;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
@@ -127,6 +128,16 @@ impl Repeats {
             Repeats::None => "none",
         }
     }
+
+    /// Which noise a verdict rests on, as tables write it: `between_runs`, `within_one_run` or `none`.
+    /// Steps of one run share a machine's state, so that their spread says nothing about another run.
+    pub fn basis(self) -> &'static str {
+        match self {
+            Repeats::Runs => "between_runs",
+            Repeats::Steps => "within_one_run",
+            Repeats::None => "none",
+        }
+    }
 }
 
 /// A verdict and its evidence.
@@ -153,6 +164,10 @@ pub struct Judgement {
     pub p: Option<f64>,
     /// The false discovery rate at that probability, among all places.
     pub q: Option<f64>,
+    /// Whether the difference is more than what the clock rounds away: a tick for each event.
+    pub is_resolved: bool,
+    /// The few repeats that most of the difference is in; `None` where it is in most of them.
+    pub few: Option<Few>,
 }
 
 impl Judgement {

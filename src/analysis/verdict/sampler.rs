@@ -68,7 +68,20 @@ impl<'a> Sampler<'a> {
             of: self.repeats(),
             time: self.normalised(sums.as_ref().map(|sums| sums.time)),
             samples: sums.map(|sums| sums.samples),
+            resolution_us: self.resolution(events),
         }
+    }
+
+    /// What the clocks may round away of the time of events in a repeat, in µs: a tick for each duration
+    /// that goes into it. 0 where times are finer than that of any event.
+    fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
+        let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
+        let of_side = |side: Side| {
+            let (tree, measure) = (self.analysis.tree(side), self.analysis.measure());
+            let durations = events[side].iter().map(|&event| measure.durations(tree, event));
+            durations.sum::<u64>() as f64 / self.step_count(side).max(1) as f64
+        };
+        tick.as_micros() * of_side(Side::Baseline).max(of_side(Side::Candidate))
     }
 
     fn sums(&self, side: Side, events: &[CallId], works: &[Work]) -> Sums {

@@ -17,10 +17,12 @@
 mod cursor;
 mod host;
 mod rows;
+mod step_wall;
 mod sweep;
 mod window;
 
 pub use rows::IdleRow;
+pub use step_wall::StepWall;
 pub use sweep::{IdleKind, Part};
 pub use window::{WallBasis, Window};
 
@@ -32,6 +34,7 @@ use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
 use rows::Collector;
 use sweep::{Occupied, Sweep};
+use window::Recorded;
 
 /// The account of the wall time of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -243,16 +246,10 @@ fn occupied(
     basis: WallBasis,
     within: impl Fn(CallId) -> Part,
 ) -> Vec<Occupied> {
-    let tree = analysis.tree(side);
-    let span = |&call: &CallId| {
-        let event = tree.event(call).expect("accounted calls are events");
-        (tree.trace().start(event), tree.trace().end(event), call)
-    };
-    let mut spans: Vec<(Nanos, Nanos, CallId)> =
-        analysis.accounted_calls(side).iter().map(span).collect();
-    spans.sort_unstable();
+    let of = Recorded::of(analysis, side);
+    let spans = of.spans();
     let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
-    let before = window::launched_before(analysis, side, window, basis, &calls);
+    let before = window::launched_before(of, window, basis, &calls);
     spans
         .into_iter()
         .zip(before)

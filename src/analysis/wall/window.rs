@@ -14,10 +14,10 @@
 //! event of its stream that was launched in the window (of any stream, where its own has none).
 
 use crate::analysis::Analysis;
-use crate::program::Measure;
+use crate::program::{Measure, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{EventId, Nanos, ThreadId};
-use crate::tree::CallId;
+use crate::trace::{Nanos, ThreadId};
+use crate::tree::{CallId, CallTree};
 
 /// What the window of a side is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +59,44 @@ impl Window {
     }
 }
 
+/// One trace, as far as its window depends on it.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded<'a> {
+    pub(super) tree: &'a CallTree,
+    pub(super) steps: &'a Steps,
+    pub(super) measure: Measure,
+    /// The accounted calls.
+    pub(super) calls: &'a [CallId],
+}
+
+impl<'a> Recorded<'a> {
+    pub(super) fn of(analysis: &'a Analysis, side: Side) -> Recorded<'a> {
+        Recorded {
+            tree: analysis.tree(side),
+            steps: analysis.steps(side),
+            measure: analysis.measure(),
+            calls: analysis.accounted_calls(side),
+        }
+    }
+
+    /// When an accounted call starts and ends.
+    pub(super) fn span(&self, call: CallId) -> (Nanos, Nanos) {
+        let event = self.tree.event(call).expect("accounted calls are events");
+        (self.tree.trace().start(event), self.tree.trace().end(event))
+    }
+
+    /// The accounted calls in order of start, with their spans.
+    pub(super) fn spans(&self) -> Vec<(Nanos, Nanos, CallId)> {
+        let span = |&call: &CallId| {
+            let (start, end) = self.span(call);
+            (start, end, call)
+        };
+        let mut spans: Vec<(Nanos, Nanos, CallId)> = self.calls.iter().map(span).collect();
+        spans.sort_unstable();
+        spans
+    }
+}
+
 /// Steps, if both sides have some.
 pub(super) fn basis(analysis: &Analysis) -> WallBasis {
     match Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
@@ -69,56 +107,48 @@ pub(super) fn basis(analysis: &Analysis) -> WallBasis {
 
 /// The windows of both sides.
 pub(super) fn windows(analysis: &Analysis, basis: WallBasis) -> PerSide<Window> {
-    PerSide::from_fn(|side| match basis {
-        WallBasis::Steps => of_steps(analysis, side),
-        WallBasis::Events => of_events(analysis, side),
-    })
+    PerSide::from_fn(|side| window(Recorded::of(analysis, side), basis))
 }
 
-fn of_steps(analysis: &Analysis, side: Side) -> Window {
-    let spans = analysis.steps(side).spans();
+/// The window of one trace.
+pub(super) fn window(of: Recorded<'_>, basis: WallBasis) -> Window {
+    match basis {
+        WallBasis::Steps => of_steps(of),
+        WallBasis::Events => of_events(of),
+    }
+}
+
+fn of_steps(of: Recorded<'_>) -> Window {
+    let spans = of.steps.spans();
     let start = spans.iter().map(|step| step.start).min().unwrap_or(Nanos::ZERO);
     let host_end = spans.iter().map(|step| step.end).max().unwrap_or(start);
     let mut window = Window { start, end: host_end, steps: spans.len() as u64, host_end };
-    if analysis.measure() == Measure::GpuTime {
-        let launched = Launched { analysis, side, window, basis: WallBasis::Steps };
-        let within = analysis.accounted_calls(side).iter();
-        let within = within.filter(|&&call| launched.within(call));
-        window.end = within.map(|&call| event_end(analysis, side, call)).fold(host_end, Nanos::max);
+    if of.measure == Measure::GpuTime {
+        let launched = Launched { tree: of.tree, window, basis: WallBasis::Steps };
+        let within = of.calls.iter().filter(|&&call| launched.within(call));
+        window.end = within.map(|&call| of.span(call).1).fold(host_end, Nanos::max);
     }
     window
 }
 
-fn of_events(analysis: &Analysis, side: Side) -> Window {
-    let trace = analysis.tree(side).trace();
-    let calls = analysis.accounted_calls(side);
-    let starts = calls.iter().map(|&call| trace.start(event(analysis, side, call)));
-    let start = starts.min().unwrap_or(Nanos::ZERO);
-    let end = calls.iter().map(|&call| event_end(analysis, side, call)).fold(start, Nanos::max);
+fn of_events(of: Recorded<'_>) -> Window {
+    let spans = || of.calls.iter().map(|&call| of.span(call));
+    let start = spans().map(|span| span.0).min().unwrap_or(Nanos::ZERO);
+    let end = spans().map(|span| span.1).fold(start, Nanos::max);
     Window { start, end, steps: 1, host_end: end }
-}
-
-fn event(analysis: &Analysis, side: Side, call: CallId) -> EventId {
-    analysis.tree(side).event(call).expect("accounted calls are events")
-}
-
-fn event_end(analysis: &Analysis, side: Side, call: CallId) -> Nanos {
-    analysis.tree(side).trace().end(event(analysis, side, call))
 }
 
 /// When what was launched, as far as the launch is in the trace.
 struct Launched<'a> {
-    analysis: &'a Analysis,
-    side: Side,
+    tree: &'a CallTree,
     window: Window,
     basis: WallBasis,
 }
 
 impl Launched<'_> {
     fn at(&self, call: CallId) -> Option<Nanos> {
-        let tree = self.analysis.tree(self.side);
-        let launch = tree.running_launch(call)?;
-        Some(tree.trace().start(tree.event(launch)?))
+        let launch = self.tree.running_launch(call)?;
+        Some(self.tree.trace().start(self.tree.event(launch)?))
     }
 
     fn within(&self, call: CallId) -> bool {
@@ -131,21 +161,20 @@ impl Launched<'_> {
 
 /// For each accounted event, in order of start, whether it was launched before the window.
 pub(super) fn launched_before(
-    analysis: &Analysis,
-    side: Side,
+    of: Recorded<'_>,
     window: Window,
     basis: WallBasis,
     events: &[CallId],
 ) -> Vec<bool> {
-    if analysis.measure() == Measure::HostSelfTime {
+    if of.measure == Measure::HostSelfTime {
         return vec![false; events.len()];
     }
-    let trace = analysis.tree(side).trace();
-    let launched = Launched { analysis, side, window, basis };
+    let trace = of.tree.trace();
+    let launched = Launched { tree: of.tree, window, basis };
     let mut first_of_stream = vec![None; trace.threads().len()];
     let mut first = None;
     let stream = |call: CallId| -> (ThreadId, Nanos) {
-        let event = event(analysis, side, call);
+        let event = of.tree.event(call).expect("accounted calls are events");
         (trace.thread_of(event), trace.start(event))
     };
     for &call in events.iter().filter(|&&call| launched.within(call)) {

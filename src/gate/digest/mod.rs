@@ -92,8 +92,8 @@ pub struct Digest {
     pub setup: Setup,
     /// The runs.
     pub runs: Vec<RunFacts>,
-    /// For each measure of a step and each run the median over its steps in µs: `step_wall`,
-    /// `gpu_time`, `idle`, `exposed_communication`, `category:gemm`, `phase:decode`, ….
+    /// For each measure of a step and each run its time in µs: `step_wall`, the step time that `diff`
+    /// reports (a mean over the steps); of all others the median over the steps: `gpu_time`, `idle`, `exposed_communication`, `category:gemm`, `phase:decode`, ….
     pub times: BTreeMap<String, Vec<f64>>,
     /// Counts of a whole step: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,

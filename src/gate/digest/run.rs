@@ -4,7 +4,7 @@ use super::node::NodeKind;
 use super::{Captured, RunFacts, Setup};
 use crate::diff::plain_name;
 use crate::program::{Footing, Measure, Program, StepId, is_synchronisation};
-use crate::trace::{ByName, Category, TextId, Trace};
+use crate::trace::{ByName, Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ pub(super) fn setup_of(tree: &CallTree, footing: &Footing) -> Setup {
         world_size: footing.world_size,
         has_gpu: footing.has_gpu,
         has_modules: tree.calls().any(|call| tree.is_module(call)),
-        is_coarse: has_coarse_clock(tree.trace()),
+        is_coarse: tree.trace().has_coarse_clock(),
         has_shapes: tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
         captured: captured(tree),
     }
@@ -155,11 +155,4 @@ fn captured(tree: &CallTree) -> Captured {
         .map(|launch| if shows(launch) { Captured::Wholly } else { Captured::No })
         .reduce(Captured::and)
         .unwrap_or_default()
-}
-
-/// Whether all times of a trace are whole microseconds.
-fn has_coarse_clock(trace: &Trace) -> bool {
-    trace
-        .events()
-        .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }

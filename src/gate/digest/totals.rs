@@ -3,7 +3,7 @@
 use super::node::Range;
 use super::run::step_of;
 use crate::analysis::robust::median;
-use crate::analysis::{CategoryId, TraceCategories, group_figures};
+use crate::analysis::{CategoryId, StepWall, TraceCategories, group_figures};
 use crate::program::{Measure, Phase, Program, is_synchronisation};
 use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct StepTotals {
     steps: usize,
+    /// The step time that `diff` reports for the run, in µs.
+    step_wall: f64,
     /// In µs.
     times: BTreeMap<String, Vec<f64>>,
     /// By [`Count`], then by step.
@@ -46,14 +48,15 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    /// The counts of each step, its wall, what its GPU did, and the times of each kind of work and phase.
+    /// The step time, the counts of each step, what its GPU did, and the times of each kind of work and phase.
     pub(super) fn of(
         program: &Program,
         measure: Measure,
         categories: &TraceCategories<'_>,
     ) -> StepTotals {
         let steps = program.steps().len().max(1);
-        let mut totals = StepTotals { steps, ..StepTotals::default() };
+        let step_wall = StepWall::of(program, measure).micros();
+        let mut totals = StepTotals { steps, step_wall, ..StepTotals::default() };
         totals.add_groups(program, measure, categories);
         totals.add_counts(program);
         totals.add_figures(program, measure);
@@ -92,7 +95,7 @@ impl StepTotals {
         }
     }
 
-    /// The wall of each step, and what its GPU did.
+    /// What the GPU did in each step.
     fn add_figures(&mut self, program: &Program, measure: Measure) {
         let (tree, steps) = (program.tree(), program.steps());
         let calls = || measure.calls(tree);
@@ -100,11 +103,6 @@ impl StepTotals {
         let group = |call: CallId| step_of(program, call).unwrap_or(count);
         let figures = group_figures((program, measure), steps, calls(), count + 1, group);
         for (step, figures) in figures.iter().take(count).enumerate() {
-            let wall = match steps.spans().get(step) {
-                Some(span) => span.end - span.start,
-                None => figures.wall(),
-            };
-            self.time("step_wall", step, wall);
             match measure {
                 Measure::GpuTime => {
                     self.time("gpu_time", step, figures.time);
@@ -174,10 +172,11 @@ pub(super) struct Totals {
 impl Totals {
     /// Adds a run; `before` steps of other runs were added.
     pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
-        for (measure, steps) in &run.times {
-            let medians = self.times.entry(measure.clone()).or_default();
-            medians.resize(self.runs, 0.0);
-            medians.push(median(steps));
+        let medians = run.times.iter().map(|(measure, steps)| (measure.as_str(), median(steps)));
+        for (measure, time) in medians.chain([("step_wall", run.step_wall)]) {
+            let times = self.times.entry(measure.to_owned()).or_default();
+            times.resize(self.runs, 0.0);
+            times.push(time);
         }
         for (name, steps) in COUNTS.iter().zip(&run.counts) {
             let counts = self.counts.entry((*name).to_owned()).or_default();
@@ -187,7 +186,7 @@ impl Totals {
         self.runs += 1;
     }
 
-    /// For each measure and run the median over its steps, in µs.
+    /// For each measure and run the median over its steps in µs; of `step_wall` the mean.
     pub(super) fn times(&self) -> BTreeMap<String, Vec<f64>> {
         let filled = |(measure, medians): (&String, &Vec<f64>)| {
             let mut medians = medians.clone();

@@ -1,5 +1,7 @@
 //! Two inputs → [`Comparison`]: the whole line, from bytes to an analysis, in one call.
 
+mod median_run;
+
 use crate::analysis::{Analysis, AnalysisOptions, LookAhead, Run};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
@@ -7,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::program::{CaptureSource, Captures, Program, Selection};
 use crate::report::{Report, ReportOptions};
 use crate::side::{PerSide, Side};
+use crate::storage;
 use crate::trace::{Category, ReadOptions, ReadProgress, Trace};
 use crate::tree::{CallTree, TreeOptions};
 use std::fmt;
@@ -42,15 +45,32 @@ impl Input {
         }
     }
 
-    fn read(self, options: &ReadOptions) -> Result<Arc<Trace>> {
+    /// Reads it; a reader is at its end then.
+    fn read(&mut self, options: &ReadOptions) -> Result<Arc<Trace>> {
         match self {
             Input::File(path) => Trace::open_with(path, options).map(Arc::new),
             Input::Bytes(name, bytes) => {
-                Trace::from_reader(&name, bytes.as_slice(), options).map(Arc::new)
+                Trace::from_reader(name, bytes.as_slice(), options).map(Arc::new)
             }
-            Input::Reader(name, reader) => Trace::from_reader(&name, reader, options).map(Arc::new),
-            Input::Trace(trace) => Ok(trace),
+            Input::Reader(name, reader) => Trace::from_reader(name, reader, options).map(Arc::new),
+            Input::Trace(trace) => Ok(trace.clone()),
         }
+    }
+
+    /// The same, so that it can be read more than once: of a pipe or a reader all bytes, as they are.
+    fn repeatable(self) -> Result<Input> {
+        let name = self.name();
+        let mut reader: Box<dyn Read> = match self {
+            Input::Reader(_, reader) => reader,
+            Input::File(ref path) if path == Path::new("-") => Box::new(std::io::stdin()),
+            Input::File(ref path) if !storage::is_remote(path) && path.exists() && !path.is_file() => {
+                Box::new(storage::open(path)?)
+            }
+            Input::File(_) | Input::Bytes(..) | Input::Trace(_) => return Ok(self),
+        };
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes).map_err(|error| Error::io(&name, "read", error))?;
+        Ok(Input::Bytes(name, bytes))
     }
 
     fn is_standard_input(&self) -> bool {
@@ -267,9 +287,13 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Compares several runs of each side: the first of each with each other, every further one with
-    /// the first of its side, one after the other. Tables are of the first runs; verdicts rest on all
-    /// where both sides have several.
+    /// Compares several runs of each side: the median run of each with each other, every other one
+    /// with the median run of its side, one after the other. Tables are of the median runs; verdicts
+    /// rest on all where both sides have several. The order of the runs changes nothing.
+    ///
+    /// The median run of a side is the one with the middle step time, the lower of the two in the
+    /// middle where their number is even. To find it, the runs of a side that has several are read
+    /// twice; one trace of each side is in memory at a time.
     ///
     /// # Errors
     /// Like [`Comparison::open`]; if a side has no run.
@@ -277,13 +301,17 @@ impl Comparison {
         runs: PerSide<Vec<I>>,
         options: &ComparisonOptions,
     ) -> Result<Comparison> {
-        let mut runs = runs.map(|runs| runs.into_iter().map(Into::into).collect::<Vec<Input>>());
+        let runs = runs.map(|runs| runs.into_iter().map(Into::into).collect::<Vec<Input>>());
         if Side::BOTH.iter().any(|&side| runs[side].is_empty()) {
             return Err(Error::usage("diff", "there is no run of one side")
                 .remedy("name at least one trace for each side"));
         }
-        let first = PerSide::from_fn(|side| runs[side].remove(0));
-        let comparison = Comparison::open(first.baseline, first.candidate, options)?;
+        let mut runs = median_run::sorted(runs, options)?;
+        let middle = PerSide::from_fn(|side| {
+            let middle = median_run::middle(runs[side].len());
+            runs[side].remove(middle)
+        });
+        let comparison = Comparison::open(middle.baseline, middle.candidate, options)?;
         if Side::BOTH.iter().all(|&side| runs[side].is_empty()) {
             return Ok(comparison);
         }
@@ -299,11 +327,16 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// A further run of a side, held against the first.
-    fn further_run(&self, side: Side, input: Input, options: &ComparisonOptions) -> Result<Run> {
-        let tree = build(side, &read(side, input, options)?, options)?;
-        let first = self.tree(side).clone();
-        let diff = TraceDiff::with_options(first, tree, options.diff.clone());
+    /// A further run of a side, aligned with the median run.
+    fn further_run(
+        &self,
+        side: Side,
+        mut input: Input,
+        options: &ComparisonOptions,
+    ) -> Result<Run> {
+        let tree = build(side, &read(side, &mut input, options)?, options)?;
+        let median = self.tree(side).clone();
+        let diff = TraceDiff::with_options(median, tree, options.diff.clone());
         Ok(self.analysis.further_run(side, diff))
     }
 
@@ -335,9 +368,10 @@ impl Comparison {
 
 /// The call trees of both inputs. Each input is read, cut and built on a thread of its own.
 fn trees(inputs: PerSide<Input>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
+    let PerSide { mut baseline, mut candidate } = inputs;
     let (baseline, candidate) = rayon::join(
-        || read(Side::Baseline, inputs.baseline, options),
-        || read(Side::Candidate, inputs.candidate, options),
+        || read(Side::Baseline, &mut baseline, options),
+        || read(Side::Candidate, &mut candidate, options),
     );
     let traces = PerSide::new(baseline?, candidate?);
     options.cancel.check(traces.candidate.0.source())?;
@@ -349,8 +383,8 @@ fn trees(inputs: PerSide<Input>, options: &ComparisonOptions) -> Result<PerSide<
 /// A trace, with what was recorded while its graphs were captured.
 type Captured = (Arc<Trace>, Captures);
 
-fn read(side: Side, input: Input, options: &ComparisonOptions) -> Result<Captured> {
-    let path = match &input {
+fn read(side: Side, input: &mut Input, options: &ComparisonOptions) -> Result<Captured> {
+    let path = match &*input {
         Input::File(path) => Some(path.clone()),
         Input::Bytes(..) | Input::Reader(..) | Input::Trace(_) => None,
     };
