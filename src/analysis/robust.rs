@@ -1,6 +1,7 @@
 //! Samples → their median, spread and shift, insensitive to single outliers.
 
 use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 
 /// Makes the median deviation comparable with a standard deviation, for normal samples.
 const TO_STANDARD: f64 = 1.4826;
@@ -40,7 +41,7 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
 }
 
 /// The few samples of one side that make up most of a difference of the means.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
     /// The side that they are of.
     pub side: Side,
@@ -49,13 +50,13 @@ pub struct Few {
     /// Of how many.
     pub of: usize,
     /// How far they are from the median of their side, on average: positive where they are above.
-    pub excess: f64,
+    pub excess: Nanos,
 }
 
 /// A sample stands out that is this many median deviations from the median.
 const STANDS_OUT: f64 = 5.0;
 
-/// The minority of samples that stand out from all others of their side and explain at least half of the
+/// The minority of samples, in µs, that stand out from all others of their side and explain at least half of the
 /// difference of the means; `None` where there is none, since all samples differ alike or no
 /// difference is left.
 pub(crate) fn few(samples: &PerSide<Vec<f64>>) -> Option<Few> {
@@ -80,7 +81,7 @@ pub(crate) fn few(samples: &PerSide<Vec<f64>>) -> Option<Few> {
             side,
             count: excesses.len(),
             of: own.len(),
-            excess: sum / excesses.len().max(1) as f64,
+            excess: Nanos((1e3 * sum / excesses.len().max(1) as f64).round() as i64),
         };
         (is_minority && 2.0 * explained >= difference.abs()).then_some((explained, few))
     };
@@ -89,15 +90,21 @@ pub(crate) fn few(samples: &PerSide<Vec<f64>>) -> Option<Few> {
 }
 
 impl Few {
-    /// `in 1 of 5 candidate steps: +60.000 ms`, of samples in µs.
+    /// The minority of samples, in µs, that stand out from all others of their side and explain at least
+    /// half of the difference of the means; `None` where there is none.
+    pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
+        few(samples)
+    }
+
+    /// `in 1 of 5 candidate steps: +60.000 ms`.
     pub(crate) fn words(&self, noun: &str) -> String {
         let side = match self.side {
             Side::Baseline => "baseline",
             Side::Candidate => "candidate",
         };
-        let sign = if self.excess < 0.0 { '−' } else { '+' };
+        let sign = if self.excess < Nanos::ZERO { '−' } else { '+' };
         let Few { count, of, .. } = self;
-        format!("in {count} of {of} {side} {noun}: {sign}{:.3} ms", self.excess.abs() / 1e3)
+        format!("in {count} of {of} {side} {noun}: {sign}{:.3} ms", self.excess.abs().as_millis())
     }
 }
 

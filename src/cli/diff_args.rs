@@ -25,7 +25,8 @@ pub(super) struct DiffArgs {
     /// The trace to look at.
     #[arg(value_name = "CANDIDATE")]
     pub(super) candidate: Option<PathBuf>,
-    /// Several runs before, instead of one: traces, folders, patterns. Tables are of the first;
+    /// Several runs before, instead of one: traces, folders, patterns. Tables are of the median
+    /// run of each side;
     /// verdicts rest on all.
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "new", conflicts_with = "baseline")]
     pub(super) base: Vec<PathBuf>,

@@ -25,7 +25,7 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs a side: median over them of the time in a step",
+            "with several runs a side: median over them of the time in a step, of an even number the lower of the two in the middle",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )
         .sides(

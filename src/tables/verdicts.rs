@@ -22,6 +22,9 @@ pub(super) fn columns<R: 'static>(
         .word("verdict", "what the repeats say, see `verdicts.csv`", move |_: &Analysis, r: &R| {
             judgement(r).verdict.label().into()
         })
+        .word("basis", "the noise that the verdict rests on, see `verdicts.csv`", move |_, r| {
+            judgement(r).of.basis().into()
+        })
         .and(chances(judgement))
 }
 
@@ -89,10 +92,13 @@ fn evidence() -> Columns<Analysis, Site> {
         .word("repeats", "`runs` where both sides have several, `steps` where both traces have at least two, else `none`", |a, _| {
             a.judged().repeats.label().into()
         })
+        .word("basis", "the noise that the verdict rests on: `between_runs`; `within_one_run`, where run-to-run noise is unknown; `none`", |a, _| {
+            a.judged().repeats.basis().into()
+        })
         .sides("repeats_*", (ColumnType::Whole, ""), "how many runs or steps", |_, s, side| {
             s.judgement.repeats[side].into()
         })
-        .sides("median_us_*", NUMBER, "median over the runs or steps; empty without", |_, s, side| {
+        .sides("median_us_*", NUMBER, "median over the steps, or over the runs (of an even number the lower of the two in the middle); empty without", |_, s, side| {
             of_steps(&s.judgement, side, s.judgement.median_us).into()
         })
         .sides(
@@ -109,6 +115,9 @@ fn evidence() -> Columns<Analysis, Site> {
             |_, s| s.judgement.shift_us.into(),
         )
         .and(chances(|site| &site.judgement))
+        .text("few", "the few repeats that most of the difference is in, where it is not in most of them: `in 1 of 5 candidate steps: +60.000 ms`", |_, s| {
+            s.judgement.few_words().into()
+        })
 }
 
 /// A side without steps has no samples, and no middle of them.

@@ -1,6 +1,8 @@
 //! What a cause is: a part of the wall time that differs, with its reason, place and evidence.
 
+use super::by_step::ByStep;
 use super::reason::Reason;
+use crate::analysis::robust::Few;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -36,6 +38,11 @@ pub struct Cause {
     pub evidence: String,
     /// The kernels that ran, the longest first.
     pub kernels: PerSide<Vec<String>>,
+    /// The few steps that most of the difference is in; `None` where it is in most of them, or where
+    /// nothing says it.
+    pub few: Option<Few>,
+    /// Its time in each step; nothing where that is not known.
+    pub(super) by_step: ByStep,
 }
 
 /// `−57.300 ms`: a difference per step, for evidence.
@@ -47,4 +54,11 @@ pub(super) fn signed_ms(difference: Nanos) -> String {
 /// The sum of both sides' times of causes.
 pub(super) fn total(causes: &[Cause]) -> PerSide<Nanos> {
     PerSide::from_fn(|side: Side| causes.iter().map(|cause| cause.time[side]).sum())
+}
+
+/// The times of causes in each step, added up.
+pub(super) fn together(causes: &[Cause]) -> ByStep {
+    let mut all = ByStep::default();
+    causes.iter().for_each(|cause| all.absorb(&cause.by_step));
+    all
 }

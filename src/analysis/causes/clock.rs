@@ -1,6 +1,6 @@
 //! Many kernels that differ by one ratio → one cause: the device ran at another clock, perhaps.
 
-use super::cause::{Cause, total};
+use super::cause::{Cause, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
@@ -44,6 +44,8 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
             sharing.len()
         ),
         kernels: PerSide::default(),
+            few: None,
+            by_step: together(&sharing),
     });
 }
 

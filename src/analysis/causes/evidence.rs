@@ -1,5 +1,6 @@
 //! A part of the wall → the cause that it is: its reason, and what shows it.
 
+use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};
 use super::gpu::{BusyPart, Kernels, PartKind, is_host};
 use super::host::IdlePart;
@@ -34,6 +35,8 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
         difference: Nanos::ZERO,
         evidence: busy_evidence(analysis, part, reason, scale),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
+        few: None,
+        by_step: ByStep::of_rows(analysis, &part.rows),
     }
 }
 
@@ -101,7 +104,22 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         PartKind::Below => format!("; {}", instead(&part.ops, scale)),
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
-    times + &work(part, scale) + &fused(analysis, part) + &ops + &names
+    let below = unresolved(analysis, part, scale);
+    times + &work(part, scale) + &fused(analysis, part) + &ops + &names + &below
+}
+
+/// What is said of a difference of less than a tick of the clock for each event.
+fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String {
+    let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
+        return String::new();
+    };
+    let ticks = part.kernel_count().map(|count| Nanos(count as i64 * tick.0));
+    let most = Side::BOTH.map(|side| scale.millis_per_step(side, ticks[side]));
+    let difference = scale.round(scale.difference(part.time)).abs().as_millis();
+    match difference <= most[0].max(most[1]) {
+        true => "; not more than the clock resolves, 1 µs per event".to_owned(),
+        false => String::new(),
+    }
 }
 
 /// What differs between shapes and types, `[[8, 64]] ["float"]`: shapes alone, types alone behind the shapes
@@ -260,6 +278,8 @@ pub(super) fn of_idle(
         difference: Nanos::ZERO,
         evidence: idle_evidence(part, scale),
         kernels: PerSide::default(),
+        few: None,
+        by_step: part.by_step.clone(),
     }
 }
 

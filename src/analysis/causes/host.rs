@@ -9,6 +9,7 @@
 //! else: the call does it itself, or many calls below it do             the cause stands here
 //! ```
 
+use super::by_step::ByStep;
 use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
@@ -32,6 +33,8 @@ pub(super) struct IdlePart {
     pub(super) owners: Vec<(String, i128)>,
     /// For what is not common, the call of each side with the most time.
     pub(super) instead: PerSide<Option<String>>,
+    /// Its time in each step.
+    pub(super) by_step: ByStep,
 }
 
 impl IdlePart {
@@ -44,6 +47,7 @@ impl IdlePart {
             is_whole: false,
             owners: Vec::new(),
             instead: PerSide::default(),
+            by_step: ByStep::default(),
         }
     }
 }
@@ -220,6 +224,7 @@ fn name_owners(
             let name = || (part, places.owner_name(owner));
             let sum = sums.entry((part, places.owner_ids(owner)), name, |_| 0);
             *sum += scale.difference(row.time);
+            parts[part].by_step.add_idle(places.analysis(), owner, row.time);
         }
     }
     let differing = sums.into_sorted().filter(|(_, difference)| *difference != 0);

@@ -1,6 +1,6 @@
 //! Many small idle causes of one kind → one: module calls on a slower host are one thing.
 
-use super::cause::{Cause, signed_ms, total};
+use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
@@ -77,5 +77,7 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         difference: Nanos::ZERO,
         evidence: format!("{} places: {}, …", small.len(), told.join(", ")),
         kernels: PerSide::default(),
+            few: None,
+            by_step: together(small),
     }
 }

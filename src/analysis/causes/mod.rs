@@ -12,6 +12,7 @@
 //! Where one trace has more steps, causes are of those that have a partner: what a call takes in two steps
 //! says nothing about five. That the others take longer or shorter is a cause of its own, `other_steps`.
 
+mod by_step;
 mod cause;
 mod clock;
 mod evidence;
@@ -27,6 +28,7 @@ pub use cause::Cause;
 pub use reason::Reason;
 
 use super::{Analysis, IdleKind, Wall};
+use by_step::ByStep;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use places::Places;
@@ -67,6 +69,10 @@ impl Causes {
         let differences = scale.round_all(&list.iter().map(exact).collect::<Vec<i128>>());
         for (cause, difference) in list.iter_mut().zip(differences) {
             cause.difference = difference;
+            cause.few = std::mem::take(&mut cause.by_step).few(analysis);
+            if let Some(few) = cause.few {
+                cause.evidence += &format!("; {}", few.words("steps"));
+            }
         }
         Causes { scale, list }
     }
@@ -148,6 +154,8 @@ fn other_steps(wall: &Wall, scale: Scale) -> Option<Cause> {
                 "the other causes are of the steps that have a partner: {one} → {two}"
             ),
             kernels: PerSide::default(),
+            few: None,
+            by_step: ByStep::default(),
         }
     })
 }
@@ -189,5 +197,7 @@ fn before_window(wall: &Wall, scale: Scale) -> Option<Cause> {
         difference: Nanos::ZERO,
         evidence: "work that was launched before the first step ran in the window; it is no part of the steps".to_owned(),
         kernels: PerSide::default(),
+            few: None,
+            by_step: ByStep::default(),
     })
 }

@@ -84,6 +84,11 @@ impl<'a> Places<'a> {
         }
     }
 
+    /// The analysis that they are of.
+    pub(super) fn analysis(&self) -> &'a Analysis {
+        self.analysis
+    }
+
     /// All places; those above stand before those below.
     pub(super) fn all(&self) -> &[Place] {
         &self.places

@@ -46,6 +46,8 @@ pub struct Question {
 pub struct Family {
     prior: Prior,
     discoveries: Discoveries,
+    /// What the repeats of the places are.
+    of: Repeats,
 }
 
 impl Family {
@@ -56,16 +58,17 @@ impl Family {
             places.iter().filter_map(|place| Contrast::of(&place.samples)).collect();
         let spreads: Vec<Spread> = contrasts.iter().map(|contrast| contrast.spread).collect();
         let prior = Prior::of(&spreads);
-        let probabilities = contrasts.iter().map(|contrast| contrast.probability(&prior));
+        let of = places.first().map_or_else(Repeats::default, |place| place.of);
+        let probabilities = contrasts.iter().map(|contrast| contrast.probability(&prior, of));
         let discoveries = Discoveries::among(probabilities);
-        Family { prior, discoveries }
+        Family { prior, discoveries, of }
     }
 
     /// Judges a place, or any other group of events.
     pub fn judge(&self, question: &Question, thresholds: &Thresholds) -> Judgement {
         let samples = &question.samples;
         let contrast = Contrast::of(samples);
-        let p = contrast.map(|contrast| contrast.probability(&self.prior));
+        let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
         // One place among hundreds has a small p by chance. A place of which it is known that the work
         // changed is not one among hundreds.
@@ -182,8 +185,11 @@ impl Contrast {
     }
 
     /// The probability that chance alone sets the sides so far apart.
-    fn probability(&self, prior: &Prior) -> f64 {
-        let Spread { variance, degrees, .. } = prior.moderate(&self.spread);
+    fn probability(&self, prior: &Prior, of: Repeats) -> f64 {
+        let Spread { variance, degrees, .. } = match of {
+            Repeats::Runs => prior.moderate_runs(&self.spread),
+            Repeats::Steps | Repeats::None => prior.moderate(&self.spread),
+        };
         two_tails(self.difference / (variance * self.share).sqrt(), degrees)
     }
 }
@@ -232,6 +238,17 @@ mod tests {
             assert!((found.0 / p - 1.0).abs() < 1e-7, "p {} for {p}", found.0);
             assert!((found.1 / q - 1.0).abs() < 1e-7, "q {} for {q}", found.1);
         }
+    }
+
+    #[test]
+    fn runs_that_happen_to_agree_at_one_place_have_the_usual_noise_there() {
+        let (mut places, thresholds) = (places().to_vec(), Thresholds::default());
+        places.push(place(&[40.0, 40.0, 40.0], &[41.0, 41.0, 41.0]));
+        let steps = Family::of(&places).judge(&places[6], &thresholds);
+        places.iter_mut().for_each(|place| place.of = Repeats::Runs);
+        let runs = Family::of(&places).judge(&places[6], &thresholds);
+        assert_eq!((steps.verdict, runs.verdict), (Verdict::Slower, Verdict::WithinNoise));
+        assert!(runs.p > steps.p, "{:?} {:?}", runs.p, steps.p);
     }
 
     #[test]

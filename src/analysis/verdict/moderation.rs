@@ -90,6 +90,16 @@ impl Prior {
         };
         Spread { mean: spread.mean, variance, degrees }
     }
+
+    /// Like [`Prior::moderate`], but at least the usual variance. A machine stalls in some runs and not in
+    /// others: that the few runs of a side agree at one place says little about the next run.
+    pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
+        let moderated = self.moderate(spread);
+        let usual = self.usual.as_ref().map_or(0.0, |usual| {
+            (usual.at(spread.mean) + self.correction).exp()
+        });
+        Spread { variance: moderated.variance.max(usual), ..moderated }
+    }
 }
 
 impl Spread {

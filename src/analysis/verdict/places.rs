@@ -1,11 +1,11 @@
 //! [`Analysis`] → the places of the program, judged: its rows by op, arguments and module.
 
-use super::family::Family;
+use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Analysis;
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
@@ -22,6 +22,9 @@ pub struct Verdicts {
     pub family: Family,
     /// All accounted time.
     pub total: Judgement,
+    /// The wall time of a step over the runs; `None` where a side has one run, and where some runs have
+    /// steps and others not.
+    pub step: Option<Judgement>,
     /// All sites: largest difference first.
     pub sites: Vec<Site>,
     /// The work of the site of each row.
@@ -69,8 +72,22 @@ impl Analysis {
         });
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
+        let step = self.step_question().map(|question| family.judge(&question, thresholds));
         let steps = sampler.steps.map(|steps| steps.len());
         let least = thresholds.least(total.mean_us);
-        Verdicts { repeats: sampler.repeats(), steps, least, family, total, sites, works }
+        Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
+    }
+
+    /// The step time of all runs. It is one question that was asked before, not one among hundreds of
+    /// places: its probability counts.
+    fn step_question(&self) -> Option<Question> {
+        let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
+        let [Some(baseline), Some(candidate)] = samples else { return None };
+        Some(Question {
+            samples: PerSide::new(baseline, candidate),
+            work: Work::Changed,
+            of: Repeats::Runs,
+            ..Question::default()
+        })
     }
 }

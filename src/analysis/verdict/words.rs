@@ -86,6 +86,7 @@ mod tests {
     use super::*;
     use crate::analysis::robust::Few;
     use crate::side::Side;
+    use crate::trace::Nanos;
 
     fn words(verdict: Verdict, repeats: (usize, usize), q: Option<f64>) -> String {
         judgement(Repeats::Steps, verdict, repeats, q).words()
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_difference_in_one_of_five_steps_is_reported_there() {
-        let few = Few { side: Side::Candidate, count: 1, of: 5, excess: 60_000.0 };
+        let few = Few { side: Side::Candidate, count: 1, of: 5, excess: Nanos(60_000_000) };
         let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.3));
         let told = Judgement { mean_us: PerSide::new(1.0, 2.0), few: Some(few), ..verdict }.words();
         let expected = "slower, not significant within one run (5 steps; in 1 of 5 candidate steps: \

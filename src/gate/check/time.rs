@@ -10,7 +10,7 @@
 
 use super::find::speaks_of_nothing;
 use super::{Check, Context, Finding, Floor, State};
-use crate::analysis::robust::median;
+use crate::analysis::robust::lower_median as median;
 use crate::analysis::{Family, Question, Thresholds, Verdict, Work};
 use crate::gate::compare::{Graphs, Place};
 use crate::gate::digest::Digest;
@@ -37,6 +37,12 @@ fn samples(digest: &Digest, measure: TimeMeasure, scope: &Scope) -> Option<Vec<f
         (_, _, _) => return Some(digest.time_of(scope)),
     };
     Some(digest.times.get(&group).cloned().unwrap_or_else(|| vec![0.0; digest.runs.len()]))
+}
+
+/// The tick of the clocks in µs, where times are whole microseconds.
+fn resolution(context: &Context<'_>) -> f64 {
+    let is_coarse = context.baseline.setup.is_coarse || context.candidate.setup.is_coarse;
+    if is_coarse { 1.0 } else { 0.0 }
 }
 
 /// What all places say of the spread between runs.
@@ -110,7 +116,9 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
     let judgement = is_tested.then(|| {
         let samples = PerSide::new(before.clone(), after.clone());
         // One planned question: its probability counts, not its rank among hundreds.
-        let question = Question { samples, work: Work::Changed, ..Question::default() };
+        let resolution_us = resolution(context);
+        let question =
+            Question { samples, work: Work::Changed, resolution_us, ..Question::default() };
         let thresholds = Thresholds { relative: 0.0, ..Thresholds::default() };
         family.judge(&question, &thresholds)
     });

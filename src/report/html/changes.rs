@@ -20,12 +20,11 @@ pub(super) struct ChangeLine<'a> {
 }
 
 pub(super) fn lines(verdict: &VerdictSummary, unit: Unit) -> Vec<ChangeLine<'_>> {
-    verdict.largest_changes.iter().map(|change| line(change, unit)).collect()
+    let changes = verdict.largest_changes.iter();
+    changes.map(|change| line(change, verdict.shown(change), unit)).collect()
 }
 
-fn line(change: &Change, unit: Unit) -> ChangeLine<'_> {
-    let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
-    let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+fn line(change: &Change, time: PerSide<Nanos>, unit: Unit) -> ChangeLine<'_> {
     let modules = [&change.module_trace1, &change.module_trace2];
     ChangeLine {
         name: &change.name,

@@ -77,6 +77,7 @@ pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Sec
         all if all == listed => format!("{all} places changed"),
         all => format!("{all} places changed, the {listed} largest"),
     };
+    let heading = format!("{heading} ({})", summary.verdict.caption());
     let label = unit.label();
     let [one, two] = side_names(analysis);
     let mut section = Section::folded(
@@ -86,8 +87,7 @@ pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Sec
         ),
     );
     for change in &summary.verdict.largest_changes {
-        let nanos = |micros: f64| Nanos((micros * 1e3).round() as i64);
-        let time = PerSide::new(nanos(change.kernel_us_trace1), nanos(change.kernel_us_trace2));
+        let time = summary.verdict.shown(change);
         let modules = [&change.module_trace1, &change.module_trace2];
         let module = modules.into_iter().find(|module| !module.is_empty());
         let place = module.map_or_else(String::new, |module| format!(" in {}", cell(module)));

@@ -100,7 +100,7 @@ pub struct RunsSummary {
     pub step_time_median_us: f64,
     /// The largest difference of it between two runs, in µs.
     pub step_time_spread_us: f64,
-    /// The most points at which the structure of a run parts from that of the first.
+    /// The most points at which the structure of a run differs from that of the median run.
     pub varying_points: usize,
 }
 

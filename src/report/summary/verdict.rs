@@ -13,8 +13,13 @@ const LARGEST: usize = 20;
 pub struct VerdictSummary {
     /// `slower`, `faster`, `similar`, `within_noise` or `not_tested`: all accounted time.
     pub total: &'static str,
-    /// The same in words that say what was tested: `faster, not proven (3 steps)`.
+    /// The same in words that say what was tested: `faster, not significant (3 runs)`.
     pub words: String,
+    /// The noise that all verdicts rest on: `between_runs`, `within_one_run` (then run-to-run noise is
+    /// unknown) or `none`.
+    pub basis: &'static str,
+    /// The verdict on the wall time of a step over the runs; `null` where a side has one run.
+    pub step: Option<StepVerdict>,
     /// What the repeats are: `runs`, `steps` or `none`.
     pub repeats: &'static str,
     /// Number of runs of the baseline.
@@ -39,6 +44,17 @@ pub struct VerdictSummary {
     pub largest_changes: Vec<Change>,
 }
 
+/// The verdict on the wall time of a step, of several runs a side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepVerdict {
+    /// `slower`, `faster`, `similar` or `within_noise`.
+    pub verdict: &'static str,
+    /// The same in words that say what was tested.
+    pub words: String,
+    /// Probability of the moderated test over the runs.
+    pub p: Option<f64>,
+}
+
 /// An op of the program that changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
@@ -60,8 +76,35 @@ pub struct Change {
     pub kernel_us_trace2: f64,
     /// Candidate − baseline, in µs.
     pub difference_us: f64,
+    /// What the verdict compares in the baseline, in µs: the mean of a step or run; all time without repeats.
+    pub judged_us_trace1: f64,
+    /// The same in the candidate.
+    pub judged_us_trace2: f64,
     /// False discovery rate of the test; `null` where it was not asked.
     pub q: Option<f64>,
+    /// The few repeats that most of the difference is in; `null` where it is in most of them.
+    pub few: Option<String>,
+}
+
+impl VerdictSummary {
+    /// The times of a change that people are shown: with several runs the means over them, per step, since one
+    /// run may show the opposite; else those of the two traces.
+    pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
+        let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
+            true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
+            false => PerSide::new(change.kernel_us_trace1, change.kernel_us_trace2),
+        };
+        micros.map(|micros| Nanos((micros * 1e3).round() as i64))
+    }
+
+    /// Of what the shown times of changes are, and what is not known of their noise.
+    pub(in crate::report) fn caption(&self) -> &'static str {
+        match self.basis {
+            "between_runs" => "mean over the runs, per step",
+            "within_one_run" => "within one run; run-to-run noise unknown",
+            _ => "one step each; noise unknown",
+        }
+    }
 }
 
 pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
@@ -69,6 +112,12 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
     VerdictSummary {
         total: verdicts.total.verdict.label(),
         words: verdicts.total.words(),
+        basis: verdicts.repeats.basis(),
+        step: verdicts.step.map(|step| StepVerdict {
+            verdict: step.verdict.label(),
+            words: step.words(),
+            p: step.p,
+        }),
         repeats: verdicts.repeats.label(),
         runs_trace1: analysis.runs(Side::Baseline).len() as u64 + 1,
         runs_trace2: analysis.runs(Side::Candidate).len() as u64 + 1,
@@ -102,6 +151,9 @@ fn change(analysis: &Analysis, site: &Site) -> Change {
         kernel_us_trace1: baseline,
         kernel_us_trace2: candidate,
         difference_us: (site.time.candidate - site.time.baseline).as_micros(),
+        judged_us_trace1: site.judgement.mean_us.baseline,
+        judged_us_trace2: site.judgement.mean_us.candidate,
         q: site.judgement.q,
+        few: site.judgement.few_words(),
     }
 }

@@ -70,6 +70,9 @@ pub struct CauseSummary {
     pub arguments_trace2: String,
     /// What shows it.
     pub evidence: String,
+    /// The few steps that most of the difference is in; `null` where it is in most of them, and where that
+    /// is not known.
+    pub few: Option<String>,
     /// Kernels of the baseline, the longest first.
     pub kernels_trace1: Vec<String>,
     /// Kernels of the candidate, the longest first.
@@ -125,6 +128,7 @@ fn cause(cause: &Cause) -> CauseSummary {
         arguments_trace1: cause.arguments.baseline.clone(),
         arguments_trace2: cause.arguments.candidate.clone(),
         evidence: cause.evidence.clone(),
+        few: cause.few.map(|few| few.words("steps")),
         kernels_trace1: cause.kernels.baseline.clone(),
         kernels_trace2: cause.kernels.candidate.clone(),
     }

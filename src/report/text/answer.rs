@@ -1,7 +1,9 @@
 //! [`Analysis`] → what happened end to end: one sentence, and the causes that explain most of it.
 
 use super::figures::{one_line, percent};
-use crate::analysis::{Analysis, Cause, Reason, Repeats, RunFigures, WallBasis, WallTotals};
+use crate::analysis::{
+    Analysis, Cause, Few, Reason, Repeats, RunFigures, Verdict, WallBasis, WallTotals,
+};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -23,6 +25,9 @@ pub fn answer(analysis: &Analysis) -> String {
     };
     let own = totals.map(|totals| figures.per_step(totals.own(), totals));
     let mut text = format!("{what} {}", figures.change(own));
+    if let Some(runs) = medians(analysis, figures) {
+        text += &runs;
+    }
     if own.baseline != own.candidate {
         let part = |pick: fn(&WallTotals) -> Nanos| {
             let time = totals.map(|totals| figures.per_step(pick(&totals), totals));
@@ -41,6 +46,29 @@ pub fn answer(analysis: &Analysis) -> String {
     text
 }
 
+/// `, median runs of 3 and 3, spread 1.50 and 0.80 ms`: with several runs what the figures are of, and how far
+/// the step times of the runs of each side lie apart.
+fn medians(analysis: &Analysis, figures: Figures) -> Option<String> {
+    let walls = PerSide::from_fn(|side| analysis.run_noise(side).map(|noise| noise.wall));
+    if walls.baseline.is_none() && walls.candidate.is_none() {
+        return None;
+    }
+    let spread = |side: Side| match walls[side] {
+        None => "unknown".to_owned(),
+        Some(None) => "none, as some have no steps".to_owned(),
+        Some(Some(wall)) => format!("{} {}", figures.show(wall.spread_us * 1e3), figures.unit),
+    };
+    let [one, two] = Side::BOTH.map(|side| analysis.runs(side).len() + 1);
+    let runs = match one == two {
+        true => format!("{one} runs each"),
+        false => format!("{one} and {two} runs"),
+    };
+    let [a, b] = Side::BOTH.map(spread);
+    let is_noise = analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise);
+    let noise = if is_noise { ", not significant" } else { "" };
+    Some(format!(" (medians of {runs}, spread {a} and {b}{noise})"))
+}
+
 /// What the sentence leaves out: work that was launched before the window, and how far several runs of
 /// a side lie apart.
 pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
@@ -54,10 +82,25 @@ pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
             figures.unit
         ));
     }
+    remarks.extend(few_steps(analysis));
     let runs = Side::BOTH.into_iter().filter_map(|side| runs(analysis, side, figures));
     remarks.extend(runs);
     remarks.extend(unknown_noise(analysis).map(str::to_owned));
     remarks
+}
+
+/// `most of the difference is in 1 of 5 candidate steps: +60.000 ms`: a mean over the steps hides it.
+fn few_steps(analysis: &Analysis) -> Option<String> {
+    let mut samples: PerSide<Vec<f64>> = PerSide::default();
+    for row in analysis.step_rows() {
+        if Side::BOTH.iter().all(|&side| row.steps[side].is_some()) {
+            for side in Side::BOTH {
+                samples[side].push(row.figures[side].wall().as_micros());
+            }
+        }
+    }
+    let few = Few::among(&samples)?;
+    Some(format!("most of the difference is {}", few.words("steps")))
 }
 
 /// Steps of one run share a machine's temperature: what lies between two runs is not in their spread.
@@ -70,7 +113,7 @@ fn unknown_noise(analysis: &Analysis) -> Option<&'static str> {
     }
 }
 
-/// `3 runs of main: step 34.12 ms in the middle, 1.50 ms (4.4 %) apart; GPU time …`: less is noise.
+/// `3 runs of main: median step 34.12 ms, 1.50 ms (4.4 %) apart; median GPU time …`: less is noise.
 fn runs(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
     let noise = analysis.run_noise(side)?;
     let shown = |of: RunFigures| {
@@ -78,18 +121,18 @@ fn runs(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
         let share = of.spread_pct().map_or_else(String::new, |share| format!(" ({share:.1} %)"));
         format!("{median} {unit}, {spread} {unit}{share} apart", unit = figures.unit)
     };
-    let step = noise.wall.map_or_else(String::new, |wall| format!("step {}; ", shown(wall)));
+    let step = noise.wall.map_or_else(String::new, |wall| format!("median step {}; ", shown(wall)));
     let measure = match analysis.measure() {
         Measure::GpuTime => "GPU time",
         Measure::HostSelfTime => "time in ops",
     };
     let varying = match noise.variable {
         0 => String::new(),
-        1 => "; they part at 1 point".to_owned(),
-        points => format!("; they part at up to {points} points"),
+        1 => "; they differ at 1 point".to_owned(),
+        points => format!("; they differ at up to {points} points"),
     };
     Some(format!(
-        "{} runs of {}, medians (figures are of the first): {step}{measure} {}{varying}",
+        "{} runs of {}, figures are of the median run: {step}median {measure} {}{varying}",
         noise.time.runs,
         analysis.side_name(side),
         shown(noise.time),

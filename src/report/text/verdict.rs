@@ -61,11 +61,13 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// What the repeats say of it: `GPU time slower (6 runs, q 0.003); 12 places changed`, or `GPU time not tested
-/// (one step each); 3 places do other work`. The measure is named, as the step may take another time
+/// What the repeats say of it: `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 places
+/// changed`, or `GPU time not tested (one step each); 3 places do other work`. The measure is named, as the step may take another time
 /// although the GPU does not.
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
-    format!("{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
+    let step = verdict.step.as_ref();
+    let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
+    format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
 }
 
 /// What is told of the places: what the repeats support, or, without repeats, what is known anyway.

@@ -4,7 +4,9 @@ use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
-use crate::report::text::{answer, answer_remarks, cause_lines, one_line, sentence, shorten};
+use crate::report::text::{
+    answer, answer_remarks, cause_lines, evidence, one_line, sentence, shorten,
+};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
@@ -40,7 +42,7 @@ pub(super) fn write(
         sheet.set_column_width(column, width)?;
     }
     let mut cover = Cover { sheet, row: 0, bold: Format::new().set_bold() };
-    cover.answer(&shared.analysis)?;
+    cover.answer(&shared.analysis, summary)?;
     cover.totals(summary)?;
     cover.row += 1;
     cover.sheets(sheets)?;
@@ -89,7 +91,7 @@ impl Cover<'_> {
     }
 
     /// What happened end to end and why, then the time of the GPU.
-    fn answer(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
+    fn answer(&mut self, analysis: &Analysis, summary: &Summary) -> Result<(), XlsxError> {
         self.heading(&[&answer(analysis)])?;
         for remark in answer_remarks(analysis) {
             self.line(&[&remark])?;
@@ -98,6 +100,7 @@ impl Cover<'_> {
         self.wall(analysis)?;
         self.row += 1;
         self.causes(analysis)?;
+        self.line(&[&evidence(analysis, &summary.verdict)])?;
         self.line(&[&sentence(analysis)])?;
         self.row += 1;
         Ok(())
