@@ -40,7 +40,7 @@ def diff(
 ) -> Comparison:
     """Compares two traces: a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``,
     or what ``tracetree.open`` returned. A list of these is several runs of one program: tables are of the
-    first runs, verdicts rest on all where both sides have several.
+    median runs, verdicts rest on all where both sides have several.
 
     The options are those of ``tracetree diff``:
 

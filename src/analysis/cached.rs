@@ -88,7 +88,8 @@ impl Analysis {
 
     /// The tick of the clock of a trace whose times are whole microseconds, if one of the traces is such.
     pub(super) fn coarse_tick(&self) -> Option<Nanos> {
-        let is_coarse = || Side::BOTH.iter().any(|&side| self.tree(side).trace().has_coarse_clock());
+        let is_coarse =
+            || Side::BOTH.iter().any(|&side| self.tree(side).trace().has_coarse_clock());
         self.cached.has_coarse_clock.get_or_init(is_coarse).then_some(COARSE_TICK)
     }
 

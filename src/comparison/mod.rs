@@ -63,7 +63,9 @@ impl Input {
         let mut reader: Box<dyn Read> = match self {
             Input::Reader(_, reader) => reader,
             Input::File(ref path) if path == Path::new("-") => Box::new(std::io::stdin()),
-            Input::File(ref path) if !storage::is_remote(path) && path.exists() && !path.is_file() => {
+            Input::File(ref path)
+                if !storage::is_remote(path) && path.exists() && !path.is_file() =>
+            {
                 Box::new(storage::open(path)?)
             }
             Input::File(_) | Input::Bytes(..) | Input::Trace(_) => return Ok(self),

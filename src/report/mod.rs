@@ -47,8 +47,8 @@ pub use read_inputs::read_inputs;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
     CauseSummary, Change, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,
-    SideNote, SideSummary, Summary, VerdictSummary, WallSide, WallSummary, largest_differences,
-    summarise, write_summary,
+    SideNote, SideSummary, StepVerdict, Summary, VerdictSummary, WallSide, WallSummary,
+    largest_differences, summarise, write_summary,
 };
 pub use text::{
     CauseLine, answer, answer_remarks, cause_lines, evidence, node_name, sentence as verdict,

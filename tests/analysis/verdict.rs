@@ -91,7 +91,7 @@ fn a_place_borrows_from_the_others_what_spread_is_usual() {
     let [one, two] = texts;
     let judgement = of(&verdicts(one, two), "aten::mm").judgement;
     assert_eq!(judgement.verdict, Verdict::WithinNoise);
-    assert_eq!(judgement.words(), "slower, not proven (3 steps)");
+    assert_eq!(judgement.words(), "slower, not significant within one run (3 steps)");
 }
 
 /// The times of sixty places in three steps: each spreads by some 10 %.
@@ -396,4 +396,81 @@ fn steps_without_a_partner_are_no_change_though_they_stand_at_other_ops() {
             assert_eq!(names, ["(steps without a partner)"], "{counts:?}");
         });
     }
+}
+
+/// Five steps in which a loader waits for so many µs each.
+fn loading(waits: [f64; 5]) -> String {
+    let trace = TraceBuilder::cuda().thread("main", |t| {
+        for (number, micros) in (1..).zip(waits) {
+            t.step(number, |t| {
+                t.op("aten::mm", |t| t.kernel("gemm", 100.5));
+                t.frame("data.py(9): __next__", |t| t.idle(micros));
+                t.op("aten::mm", |t| t.kernel("gemm", 100.5));
+            });
+        }
+    });
+    trace.json()
+}
+
+#[test]
+fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
+    let usual = [300.0, 302.0, 299.0, 301.0, 298.0];
+    let late = [300.0, 302.0, 60_299.0, 301.0, 298.0];
+    compare_texts(&PerSide::new(loading(usual), loading(late)), |analysis| {
+        let cause = &analysis.causes().list()[0];
+        assert_eq!(cause.difference, Nanos(12_000_000), "the mean over five steps");
+        let few = cause.few.expect("one step has it");
+        assert_eq!((few.side, few.count, few.of), (Side::Candidate, 1, 5));
+        assert!(
+            cause.evidence.ends_with("; in 1 of 5 candidate steps: +59.999 ms"),
+            "{}",
+            cause.evidence
+        );
+        let remarks = tracetree::report::answer_remarks(analysis);
+        let told = "most of the difference is in 1 of 5 candidate steps: +59.999 ms";
+        assert!(remarks.iter().any(|remark| remark == told), "{remarks:?}");
+    });
+    // All steps take longer.
+    let all = usual.map(|micros| micros + 12_000.0);
+    compare_texts(&PerSide::new(loading(usual), loading(all)), |analysis| {
+        assert_eq!(analysis.causes().list()[0].few, None);
+    });
+}
+
+#[test]
+fn kernels_that_differ_by_one_tick_of_a_coarse_clock_are_not_significantly_slower() {
+    let steps = |short: f64, long: f64| {
+        let trace = TraceBuilder::cuda().thread("main", |t| {
+            for number in 1..=6 {
+                t.step(number, |t| {
+                    t.op("aten::add", |t| (0..4).for_each(|_| t.kernel("add", short)));
+                    t.op("aten::mm", |t| t.kernel("gemm", long));
+                });
+            }
+        });
+        trace.json()
+    };
+    let whole = |text: &str| {
+        let mut trace: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        for event in trace["traceEvents"].as_array_mut().expect("events") {
+            for key in ["ts", "dur"] {
+                if let Some(micros) = event.get(key).and_then(serde_json::Value::as_f64) {
+                    event[key] = serde_json::json!(micros.floor() as i64);
+                }
+            }
+        }
+        trace.to_string()
+    };
+    let judged = |texts: PerSide<String>| {
+        compare_texts(&texts, |analysis| {
+            let verdicts = analysis.judged();
+            ["aten::add", "aten::mm"].map(|name| of(verdicts, name).judgement)
+        })
+    };
+    let [add, mm] = judged(PerSide::new(whole(&steps(1.0, 50.0)), whole(&steps(2.0, 60.0))));
+    assert_eq!((add.verdict, mm.verdict), (Verdict::WithinNoise, Verdict::Slower));
+    assert_eq!(add.words(), "slower by less than the clock resolves, 1 µs per event (6 steps)");
+    // The same difference by a finer clock is one.
+    let [add, _] = judged(PerSide::new(steps(1.001, 50.001), steps(2.001, 60.001)));
+    assert_eq!(add.verdict, Verdict::Slower);
 }

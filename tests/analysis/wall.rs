@@ -6,6 +6,7 @@ use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
+use tracetree::gate::Digester;
 use tracetree::{PerSide, Side};
 
 /// A trace made of events, times in µs.
@@ -341,5 +342,42 @@ fn one_model_on_two_platforms_has_the_wall_of_its_raw_events() {
                 100.0 * (sums.candidate.wall as f64 / sums.baseline.wall as f64 - 1.0);
             near(change_found, change);
         });
+    }
+}
+
+/// The step times that `diff` and `gate` report for two traces, in µs.
+fn step_times(paths: PerSide<&std::path::Path>) -> PerSide<[f64; 2]> {
+    let mut times = PerSide::new([0.0; 2], [0.0; 2]);
+    compare_files(paths, |analysis| {
+        for side in Side::BOTH {
+            let mut digester = Digester::default();
+            digester.add(analysis.tree(side).clone()).expect("a run");
+            times[side] = [
+                analysis.wall().totals(side).step_ms() * 1e3,
+                digester.finish().times["step_wall"][0],
+            ];
+        }
+    });
+    times
+}
+
+#[test]
+fn diff_and_gate_report_the_same_step_time_for_the_same_trace() {
+    let mut pairs = traces::example_pairs();
+    let h100 = |a: &str, b: &str| PerSide::new(traces::h100(a), traces::h100(b));
+    pairs.push(h100("train_base", "train_five_steps"));
+    pairs.push(h100("resnet_eager", "resnet_tf32_off"));
+    pairs.push(h100("decode_eager", "decode_graph"));
+    if let Some(folder) = traces::real("torch215") {
+        let path = |name: &str| folder.join(format!("cnn_{name}.json.gz"));
+        pairs.push(PerSide::new(path("base_1"), path("sleep_1")));
+    }
+    pairs.extend(traces::real_pairs());
+    for pair in &pairs {
+        let times = step_times(pair.as_ref().map(std::path::PathBuf::as_path));
+        for side in Side::BOTH {
+            let [diff, gate] = times[side];
+            assert!((diff - gate).abs() < 1e-6, "{}: {diff} {gate}", pair[side].display());
+        }
     }
 }

@@ -77,7 +77,7 @@ fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
         difference: Nanos::ZERO,
         evidence: format!("{} places: {}, …", small.len(), told.join(", ")),
         kernels: PerSide::default(),
-            few: None,
-            by_step: together(small),
+        few: None,
+        by_step: together(small),
     }
 }

@@ -28,9 +28,9 @@ pub use cause::Cause;
 pub use reason::Reason;
 
 use super::{Analysis, IdleKind, Wall};
-use by_step::ByStep;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use by_step::ByStep;
 use places::Places;
 use scale::Scale;
 

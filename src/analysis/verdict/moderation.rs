@@ -95,9 +95,10 @@ impl Prior {
     /// others: that the few runs of a side agree at one place says little about the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
-        let usual = self.usual.as_ref().map_or(0.0, |usual| {
-            (usual.at(spread.mean) + self.correction).exp()
-        });
+        let usual = self
+            .usual
+            .as_ref()
+            .map_or(0.0, |usual| (usual.at(spread.mean) + self.correction).exp());
         Spread { variance: moderated.variance.max(usual), ..moderated }
     }
 }

@@ -5,7 +5,7 @@ mod verdict;
 mod wall;
 
 pub use largest::{LargeDifference, Part, largest_differences};
-pub use verdict::{Change, VerdictSummary};
+pub use verdict::{Change, StepVerdict, VerdictSummary};
 pub use wall::{CauseSummary, WallSide, WallSummary};
 
 use super::json::write_json;

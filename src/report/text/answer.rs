@@ -46,7 +46,7 @@ pub fn answer(analysis: &Analysis) -> String {
     text
 }
 
-/// `, median runs of 3 and 3, spread 1.50 and 0.80 ms`: with several runs what the figures are of, and how far
+/// `, medians of 3 runs each, spread 1.50 ms and 0.80 ms`: with several runs what the figures are of, and how far
 /// the step times of the runs of each side lie apart.
 fn medians(analysis: &Analysis, figures: Figures) -> Option<String> {
     let walls = PerSide::from_fn(|side| analysis.run_noise(side).map(|noise| noise.wall));
@@ -66,7 +66,7 @@ fn medians(analysis: &Analysis, figures: Figures) -> Option<String> {
     let [a, b] = Side::BOTH.map(spread);
     let is_noise = analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise);
     let noise = if is_noise { ", not significant" } else { "" };
-    Some(format!(" (medians of {runs}, spread {a} and {b}{noise})"))
+    Some(format!(", medians of {runs}, spread {a} and {b}{noise}"))
 }
 
 /// What the sentence leaves out: work that was launched before the window, and how far several runs of
