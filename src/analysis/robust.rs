@@ -53,8 +53,11 @@ pub struct Few {
     pub excess: Nanos,
 }
 
-/// A sample stands out that is this many median deviations from the median.
+/// A sample stands out that is this many median deviations from the median …
 const STANDS_OUT: f64 = 5.0;
+
+/// … and at least this part of the furthest one.
+const OF_FURTHEST: f64 = 0.2;
 
 /// The minority of samples, in µs, that stand out from all others of their side and explain at least half of the
 /// difference of the means; `None` where there is none, since all samples differ alike or no
@@ -69,11 +72,11 @@ pub(crate) fn few(samples: &PerSide<Vec<f64>>) -> Option<Few> {
             Side::Baseline => -difference.signum(),
             Side::Candidate => difference.signum(),
         };
-        let excesses: Vec<f64> = own
-            .iter()
-            .map(|sample| sample - middle)
-            .filter(|excess| excess * direction > STANDS_OUT * deviation)
-            .collect();
+        let along = |sample: &f64| direction * (sample - middle);
+        let furthest = own.iter().map(along).fold(0.0, f64::max);
+        let least = (STANDS_OUT * deviation).max(OF_FURTHEST * furthest);
+        let far = own.iter().filter(|sample| along(sample) > least);
+        let excesses: Vec<f64> = far.map(|sample| sample - middle).collect();
         let sum = excesses.iter().sum::<f64>();
         let explained = sum.abs() / own.len().max(1) as f64;
         let is_minority = !excesses.is_empty() && 2 * excesses.len() < own.len();

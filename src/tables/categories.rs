@@ -36,6 +36,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .and(presence(tally))
         .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
             (name, "kind of work and phase, most time of both traces first"),

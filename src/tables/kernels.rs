@@ -26,6 +26,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r: &Row| {
             r.verdict().into()
         })
+        .and(super::verdicts::basis())
         .sides(
             "stacks_*",
             (ColumnType::Json, ""),

@@ -31,6 +31,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .and(presence(tally))
         .word("verdict", "what the repeats say, see `verdicts.csv`", |_, r| r.verdict().into())
+        .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
             (name, "op, kernel and shapes, most time of both traces first; the others last"),

@@ -22,10 +22,15 @@ pub(super) fn columns<R: 'static>(
         .word("verdict", "what the repeats say, see `verdicts.csv`", move |_: &Analysis, r: &R| {
             judgement(r).verdict.label().into()
         })
-        .word("basis", "the noise that the verdict rests on, see `verdicts.csv`", move |_, r| {
-            judgement(r).of.basis().into()
-        })
+        .and(basis())
         .and(chances(judgement))
+}
+
+/// The column `basis` of tables with verdicts.
+pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
+    const DOC: &str = "the noise that the verdict rests on: `between_runs`; `within_one_run`, where run-to-run \
+                       noise is unknown; `none`";
+    Columns::new().word("basis", DOC, |a: &Analysis, _: &R| a.judged().repeats.basis().into())
 }
 
 fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns<Analysis, R> {
@@ -92,9 +97,7 @@ fn evidence() -> Columns<Analysis, Site> {
         .word("repeats", "`runs` where both sides have several, `steps` where both traces have at least two, else `none`", |a, _| {
             a.judged().repeats.label().into()
         })
-        .word("basis", "the noise that the verdict rests on: `between_runs`; `within_one_run`, where run-to-run noise is unknown; `none`", |a, _| {
-            a.judged().repeats.basis().into()
-        })
+        .and(basis())
         .sides("repeats_*", (ColumnType::Whole, ""), "how many runs or steps", |_, s, side| {
             s.judgement.repeats[side].into()
         })

@@ -72,14 +72,16 @@ impl Analysis {
         });
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = self.step_question().map(|question| family.judge(&question, thresholds));
+        let step = self.step_question().map(|question| {
+            // It is one question that was asked before, not one among hundreds of places.
+            Judgement { q: None, ..family.judge(&question, thresholds) }
+        });
         let steps = sampler.steps.map(|steps| steps.len());
         let least = thresholds.least(total.mean_us);
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
 
-    /// The step time of all runs. It is one question that was asked before, not one among hundreds of
-    /// places: its probability counts.
+    /// The step time of all runs.
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };

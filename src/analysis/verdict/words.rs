@@ -48,8 +48,9 @@ impl Judgement {
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
+            (Some(p), None) => ("p", p),
             (_, Some(q)) => ("q", q),
-            (_, None) => return String::new(),
+            (None, None) => return String::new(),
         };
         match chance < LEAST_SHOWN {
             true => format!(", {sign} < {LEAST_SHOWN}"),
