@@ -1,7 +1,7 @@
 //! [`Gate`] → text for people: the outcome first, then why.
 
+use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, Gate, Outcome, State};
-use crate::report::one_line;
 use std::io::{self, Write};
 
 /// Names of kernels are cut to this many characters.
@@ -25,7 +25,8 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     }
     let unsettled = |check: &&Check| check.state == State::NotTested;
     for check in gate.checks.iter().filter(unsettled) {
-        writeln!(out, "\nnot tested: {}: {}", check.title(), check.message)?;
+        let told = format!("{}: {}", check.title(), check.message);
+        writeln!(out, "\nnot tested: {}", one_line(&told))?;
     }
     if !gate.reasons.is_empty() {
         writeln!(out, "\nnothing can be said:")?;
@@ -37,7 +38,9 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "\nnoise between runs: {} {:.1} us ({:.1} %)",
-            floor.measure, floor.micros, floor.percent
+            one_line(&floor.measure),
+            floor.micros,
+            floor.percent
         )?;
     }
     if !gate.notes.is_empty() {
@@ -90,14 +93,14 @@ fn write_finding(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out)?;
-    let (state, title) = (finding.state.label(), check.title());
+    let (state, title) = (finding.state.label(), short(&check.title()));
     writeln!(out, "{state} {title} at {}", place(finding))?;
     writeln!(out, "  {}", short(&finding.what))?;
     if let Some(site) = &finding.site {
         writeln!(out, "  called in {}", short(&site.to_string()))?;
     }
     let change = format!("{} → {}", finding.before, finding.after);
-    writeln!(out, "  {} (allowed: {})", short(&change), finding.limit)?;
+    writeln!(out, "  {} (allowed: {})", short(&change), short(&finding.limit))?;
     for line in &finding.evidence {
         writeln!(out, "    {}", short(line))?;
     }
@@ -115,7 +118,7 @@ fn write_line(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if is_first {
-        writeln!(out, "\n{} {} as well at", finding.state.label(), check.title())?;
+        writeln!(out, "\n{} {} as well at", finding.state.label(), short(&check.title()))?;
     }
     writeln!(out, "  {}", place(finding))?;
     writeln!(out, "    {}", short(&finding.what))
@@ -125,7 +128,7 @@ fn place(finding: &Finding) -> String {
     let words = short(&finding.place.words());
     match finding.place.phase.as_str() {
         "" | "unknown" => words,
-        phase => format!("{words} [{phase}]"),
+        phase => format!("{words} [{}]", short(phase)),
     }
 }
 
