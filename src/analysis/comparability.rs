@@ -91,13 +91,12 @@ impl Analysis {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
-    /// What is missing in each side: `candidate: 3 of 785 launches (0.4%) without a GPU event …`. GPU events
-    /// without a launch are in the totals, so that they prevent no comparison.
+    /// What is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU event …`.
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
             let damage = Damage::of(self.diff().program(side).evidence());
-            let lost = damage.into_iter().filter(|what| !matches!(what, Damage::Unlaunched(..)));
-            lost.map(move |what| format!("{}: {what}", side.label()))
+            let lost = damage.into_iter().filter(|what| what.is_loss());
+            lost.map(move |what| format!("{}: {what}", self.side_name(side)))
         };
         Side::BOTH.into_iter().flat_map(of_side).collect()
     }

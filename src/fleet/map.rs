@@ -211,7 +211,7 @@ fn status_of(comparison: &Comparison) -> Status {
             ));
         }
         let damage = Damage::of(comparison.diff().program(side).evidence());
-        let lost = damage.into_iter().find(|what| !matches!(what, Damage::Unlaunched(..)))?;
+        let lost = damage.into_iter().find(|what| what.is_loss())?;
         Some(Status::failed(DAMAGED, format!("{}: {lost}", trace.source())))
     };
     Side::BOTH.into_iter().find_map(damaged).unwrap_or(Status::Compared)

@@ -102,7 +102,7 @@ impl Damage {
 }
 
 impl Damage {
-    /// The word that a rule file tolerates it by.
+    /// Its code in the `tolerate` list of a rule file.
     pub fn code(self) -> &'static str {
         match self {
             Damage::CutOff => "cut_off",
@@ -119,6 +119,14 @@ impl Damage {
             Damage::EmptySteps(_) => "empty_steps",
             Damage::CutSteps(_) => "cut_steps",
         }
+    }
+}
+
+impl Damage {
+    /// Whether work or time is missing from the totals. GPU events without a launch are in them; only their
+    /// call site is unknown.
+    pub fn is_loss(self) -> bool {
+        !matches!(self, Damage::Unlaunched(..))
     }
 }
 
@@ -200,7 +208,7 @@ impl fmt::Display for Damage {
 }
 
 /// `1 event`, `3 events`, `2 launches`.
-fn counted(count: u64, what: &str) -> String {
+pub(crate) fn counted(count: u64, what: &str) -> String {
     let plural = if what.ends_with("ch") { "es" } else { "s" };
     format!("{count} {what}{}", if count == 1 { "" } else { plural })
 }

@@ -152,7 +152,7 @@ impl Obstacle {
         found
     }
 
-    /// The word that a rule file tolerates it by.
+    /// Its code in the `tolerate` list of a rule file.
     pub fn code(&self) -> &'static str {
         match self {
             Obstacle::Damaged(_, damage, ..) => damage.code(),
@@ -168,7 +168,7 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all but those without which nothing was measured.
+    /// The codes that a rule file may tolerate: all but those of a side in which nothing was measured.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",

@@ -43,6 +43,7 @@ pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use captures::{CaptureSource, Captures};
 pub(crate) use communication::Communication;
 pub use damage::Damage;
+pub(crate) use damage::counted;
 pub use evidence::Evidence;
 pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};

@@ -11,6 +11,7 @@ use crate::analysis::{
     Analysis, FusionRow, IdleKind, KernelChange, WorkChange, clause, work_change,
 };
 use crate::diff::MergedId;
+use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::{Ordering, Reverse};
@@ -143,11 +144,6 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
         format!("{calls} with {}", counted(kernels[side] / unit[side], noun))
     });
     format!("{before} → {after}{behind}")
-}
-
-/// `1 kernel`, `2 kernels`.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What structure shows of kernels that one side does in fewer: `; fused: aten::addmm, aten::gelu →

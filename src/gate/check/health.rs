@@ -3,7 +3,7 @@
 use crate::gate::compare::{REGION, Structure};
 use crate::gate::digest::{Captured, Digest, NodeKind, ONE_PROGRAM, likeness};
 use crate::gate::rules::Rules;
-use crate::program::Obstacle;
+use crate::program::{Obstacle, counted};
 use crate::side::PerSide;
 
 /// How many names a note lists.
@@ -13,6 +13,9 @@ const EXAMPLES: usize = 4;
 pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> Vec<String> {
     let footings = PerSide::new(baseline.footing(), candidate.footing());
     let mut obstacles = Obstacle::between(footings.as_ref(), rules.lost_launches);
+    let is_tolerated =
+        |obstacle: &Obstacle| rules.tolerate.iter().any(|code| code == obstacle.code());
+    obstacles.retain(|obstacle| !is_tolerated(obstacle));
     let alike = likeness(&baseline.ops(), &candidate.ops());
     // Damaged recordings of one program look like two.
     let explains = |obstacle: &Obstacle| !matches!(obstacle, Obstacle::LaunchesMissing(_));
@@ -22,9 +25,11 @@ pub(super) fn reasons(baseline: &Digest, candidate: &Digest, rules: &Rules) -> V
             100.0 * alike,
             hidden_ops(baseline, candidate).map_or_else(String::new, |why| format!("; {why}"))
         );
-        obstacles.insert(0, Obstacle::OtherProgram(how));
+        let other = Obstacle::OtherProgram(how);
+        if !is_tolerated(&other) {
+            obstacles.insert(0, other);
+        }
     }
-    obstacles.retain(|obstacle| !rules.tolerate.iter().any(|code| code == obstacle.code()));
     obstacles.iter().map(Obstacle::to_string).collect()
 }
 
@@ -91,17 +96,12 @@ pub(super) fn missing(structure: &Structure) -> Option<String> {
     let missing = &structure.missing;
     (!missing.is_empty()).then(|| {
         format!(
-            "calls are missing in some steps at {}, in every step of the other side they are there: {}; \
-             events may not have been recorded. Record again",
-            places(missing.len()),
+            "some steps lack calls that every step of the other side has, at {}: {}; events may not have \
+             been recorded. Record again",
+            counted(missing.len() as u64, "call site"),
             listed(missing)
         )
     })
-}
-
-/// `1 call site`, `3 call sites`.
-fn places(count: usize) -> String {
-    format!("{count} call site{}", if count == 1 { "" } else { "s" })
 }
 
 /// The first few, and how many more there are.
@@ -127,7 +127,7 @@ pub(super) fn structure_notes(structure: &Structure) -> Vec<String> {
     if !structure.variable.is_empty() {
         notes.push(format!(
             "the counts at {} vary between steps, which is not a finding: {}",
-            places(structure.variable.len()),
+            counted(structure.variable.len() as u64, "call site"),
             listed(&structure.variable)
         ));
     }

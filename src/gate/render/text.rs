@@ -2,7 +2,7 @@
 
 use crate::gate::check::{Check, Finding, Gate, Outcome, State};
 use crate::gate::rules::TimeMeasure;
-use crate::program::Damage;
+use crate::program::{Damage, counted};
 use crate::report::one_line;
 use std::io::{self, Write};
 
@@ -62,8 +62,8 @@ pub(super) fn headline(gate: &Gate) -> String {
         }
         Outcome::Pass => format!("PASS, though inconclusive: {} ({sides})", first_reason(gate)),
         Outcome::Fail => {
-            let rules = counted(broken, "rule");
-            let at = counted(places, "call site");
+            let rules = counted(broken as u64, "rule");
+            let at = counted(places as u64, "call site");
             format!("FAIL: {rules} violated at {at}, of {all} ({sides})")
         }
         Outcome::Inconclusive => match times_alone(gate) {
@@ -84,12 +84,12 @@ fn measured(gate: &Gate) -> String {
     let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
     let events: u64 = runs.iter().map(|run| run.events).sum();
     let what = match gpu {
-        0 => counted(events as usize, "host event"),
-        gpu => counted(gpu as usize, "GPU event"),
+        0 => counted(events, "host event"),
+        gpu => counted(gpu, "GPU event"),
     };
     let is_whole = gate.evidence.candidate.iter().all(|run| Damage::of(run).is_empty());
     let lost = if is_whole { "nothing lost" } else { "with tolerated losses" };
-    format!("{what} in {}, {lost}", counted(gate.steps[1] as usize, "step"))
+    format!("{what} in {}, {lost}", counted(gate.steps[1], "step"))
 }
 
 /// The first reason, and how many more there are.
@@ -97,7 +97,7 @@ fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
         0 => first,
-        more => format!("{first}; and {}", counted(more, "more reason")),
+        more => format!("{first}; and {}", counted(more as u64, "more reason")),
     }
 }
 
@@ -109,11 +109,6 @@ fn times_alone(gate: &Gate) -> Option<String> {
     let is_all = unknown.len() == gate.reasons.len() && unknown.iter().all(|check| is_time(check));
     let first = unknown.first().filter(|_| is_all)?;
     Some(format!("{} {}", first.title(), first.message))
-}
-
-/// `1 rule`, `3 rules`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn write_finding(

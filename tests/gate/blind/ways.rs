@@ -284,8 +284,11 @@ pub(super) const OF_HOST_WORK: [(&str, Way); 9] = [
     }),
 ];
 
+/// A way to damage the bytes of a trace.
+type ByteWay = fn(&[u8]) -> Vec<u8>;
+
 /// Ways to damage the bytes of a trace.
-pub(super) const OF_BYTES: [(&str, fn(&[u8]) -> Vec<u8>); 15] = [
+pub(super) const OF_BYTES: [(&str, ByteWay); 15] = [
     ("a hole of zero bytes over 4%", |b| hole(b, 0.48, 0.04, 0)),
     ("a hole of zero bytes over 10%", |b| hole(b, 0.3, 0.1, 0)),
     ("a hole of zero bytes over 30%", |b| hole(b, 0.5, 0.3, 0)),
