@@ -27,7 +27,7 @@ const NOT_COMPARABLE: [&str; 7] = [
 ];
 
 /// The code of the note that data is missing in a side.
-const INCOMPLETE: &str = "INCOMPLETE_TRACE";
+pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// How many examples a message names.
 const EXAMPLES: usize = 4;

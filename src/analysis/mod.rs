@@ -28,7 +28,7 @@ pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
 pub(crate) use causes::OTHER_STEPS;
 pub use causes::{Cause, Causes, Reason};
-pub use comparability::Comparability;
+pub use comparability::{Comparability, INCOMPLETE};
 pub use efficiency::{
     Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Models,
     OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,

@@ -194,6 +194,23 @@ fn what_is_not_comparable_is_an_alert_that_names_its_notes() {
 }
 
 #[test]
+fn an_alert_says_that_a_trace_is_incomplete_and_no_more() {
+    let of_step = |t: &mut crate::support::trace_builder::HostThread<'_>| {
+        t.op(Op::new("aten::mm"), |t| t.kernel("gemm", 5.0));
+        t.op(Op::new("aten::add"), |t| t.kernel("add", 5.0));
+    };
+    let whole = TraceBuilder::cuda().thread("main", of_step).json();
+    let lost: Vec<&str> = whole.lines().filter(|line| !line.contains(r#""name":"add""#)).collect();
+    let lost = lost.join("\n");
+    let text = markdown(&PerSide::new(whole, lost), 20);
+    let (_, alert) = text.split_once("> [!WARNING]\n").expect("an alert");
+    let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
+    assert_eq!(lines[0], "> A trace is incomplete.");
+    assert!(lines[1].starts_with("> - `INCOMPLETE_TRACE`: "), "{lines:?}");
+    assert!(!text.contains("not of the same work"), "{text}");
+}
+
+#[test]
 fn the_largest_names_have_their_kernels_with_counts_and_their_shapes() {
     let text = markdown(&model_pair(), 20);
     let (_, rest) = text.split_once("Kernels and shapes of `aten::addmm`:").expect("the name");

@@ -1,7 +1,7 @@
 //! How the Markdown opens: what happened, whether it may be compared, why; then inputs and warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, INCOMPLETE};
 use crate::report::summary::Summary;
 use crate::report::text::{answer_remarks, cause_lines, evidence, plain};
 use crate::side::Side;
@@ -35,14 +35,21 @@ pub(super) fn answer(analysis: &Analysis, summary: &Summary) -> String {
     text
 }
 
-/// What GitHub shows as a warning: which notes say that the traces are not of the same work.
+/// What GitHub shows as a warning: the notes on an incomplete trace, and on work that is not the same.
 fn alert(analysis: &Analysis, summary: &Summary) -> String {
     if summary.comparable {
         return String::new();
     }
-    let mut text =
-        String::from("> [!WARNING]\n> These traces are incomplete or not of the same work.\n");
-    for note in analysis.comparability().obstacles() {
+    let (incomplete, other): (Vec<_>, Vec<_>) =
+        analysis.comparability().obstacles().partition(|note| note.code == INCOMPLETE);
+    let mut text = String::from("> [!WARNING]\n");
+    if !incomplete.is_empty() {
+        text.push_str("> A trace is incomplete.\n");
+    }
+    if !other.is_empty() {
+        text.push_str("> These traces are not of the same work.\n");
+    }
+    for note in incomplete.into_iter().chain(other) {
         let _ = writeln!(text, "> - `{}`: {}", note.code, whole(&note.message));
     }
     text + "\n"
