@@ -141,8 +141,13 @@ fn inputs_of_the_action_are_no_part_of_its_scripts() {
     for step in &action.runs.steps {
         assert!(!step.run.contains("${{"), "{}", step.run);
         for name in step.env.keys() {
-            let quoted = step.run.matches(&format!("\"${name}\"")).count();
-            assert_eq!(step.run.matches(&format!("${name}")).count(), quoted, "${name} unquoted");
+            for (at, variable) in step.run.match_indices(&format!("${name}")) {
+                let rest = &step.run[at + variable.len()..];
+                let is_another =
+                    rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+                let is_quoted = step.run[..at].ends_with('"') && rest.starts_with('"');
+                assert!(is_another || is_quoted, "{variable} is unquoted");
+            }
         }
     }
     assert!(!action.inputs.contains_key("version"), "what runs is what `uses:` names");
