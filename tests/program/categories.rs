@@ -83,6 +83,13 @@ fn of_two_ops_that_say_as_much_the_nearer_one_decides() {
 }
 
 #[test]
+fn ops_of_sage_attention_are_attention() {
+    for op in ["aiter::sage_fwd", "sageattention::qk_int8_sv_f8_accum_f32_attn", "sage_fwd"] {
+        assert_eq!(kind(|t| t.op(op, |t| t.kernel("k", 5.0))), "attention by op", "{op}");
+    }
+}
+
+#[test]
 fn gathers_and_scatters_are_indexing() {
     assert_eq!(kind(below(&["aten::gather"], "k")), "indexing by op");
     assert_eq!(
@@ -173,6 +180,14 @@ fn a_kernel_name_is_read_by_words_and_without_its_arguments() {
     );
     assert_eq!(by_name("triton_poi_fused_add_mul_0"), "elementwise by kernel_name");
     assert_eq!(by_name("triton_poi_fused_add_silu_0"), "activation by kernel_name");
+    assert_eq!(by_name("sage_fwd"), "attention by kernel_name");
+    assert_eq!(by_name("_sage_fwd_no_mask"), "attention by kernel_name");
+    assert_eq!(
+        by_name(
+            "void qk_int_sv_f8_attn_kernel<128u, 64u, 32u, 64u, 128u, (DataType)1>(signed char*)"
+        ),
+        "attention by kernel_name"
+    );
     assert_eq!(by_name("prelude"), "unclassified by none");
 }
 
