@@ -173,6 +173,44 @@ fn metadata_of_the_profiler_is_never_shown() {
 }
 
 #[test]
+fn versions_of_unknown_keys_and_values_that_are_no_versions_are_never_shown() {
+    const TOKEN: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let folder: TempDir = tempfile::tempdir().expect("a temporary folder");
+    let text = TraceBuilder::cuda()
+        .header("secret_version", json!(TOKEN))
+        .header("torch_version", json!(format!("2.6.0+{TOKEN}")))
+        .header("nccl_version", json!("2.27.7"))
+        .thread("main", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)))
+        .json();
+    fs::write(folder.path().join("a.json"), text).expect("a trace");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let output = command.current_dir(folder.path()).args(arguments).output();
+        let output = output.expect("the program runs");
+        assert!(output.status.code().is_some_and(|code| code != 2), "{arguments:?}");
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned())
+    };
+    let [shown, _] = run(&["info", "-v", "a.json"]);
+    assert!(shown.contains("nccl_version 2.27.7") && shown.contains("cuda_runtime_version 12040"));
+    for arguments in [
+        &["info", "-v", "a.json"][..],
+        &["info", "--format", "json", "a.json"],
+        &["diff", "a.json", "a.json", "-o", "report", "--emit", "html,md"],
+        &["baseline", "record", "a.json", "-o", "base.ttb"],
+        &["gate", "--baseline", "base.ttb", "a.json"],
+    ] {
+        for text in run(arguments) {
+            assert!(!text.contains(TOKEN) && !text.contains("secret_version"), "{text}");
+        }
+    }
+    for file in fs::read_dir(folder.path().join("report")).expect("a report") {
+        let path = file.expect("a file").path();
+        let bytes = fs::read(&path).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&bytes).contains(TOKEN), "{}", path.display());
+    }
+}
+
+#[test]
 fn a_missing_trace_is_an_error() {
     assert_eq!(run(&["missing.json"]).1, Some(2));
 }
@@ -276,6 +314,148 @@ fn frames_and_annotations_tell_an_engine_more_than_borrowed_ops_do() {
     let said = found(|t| t.annotation("step[DECODE bs=4]", |t| t.kernel("a_kernel", 2.0)));
     assert_eq!(said.map(|found| found.what), Some("SGLang".to_owned()));
     assert_eq!(found(|t| t.kernel("a_kernel", 2.0)), None);
+}
+
+#[test]
+fn sizes_and_layers_of_a_pipeline_are_those_of_the_network_with_most_time() {
+    let model = model_of_thread(|t| {
+        let op = |t: &mut HostThread<'_>, name: &str, dims: &[i64], micros: f64| {
+            t.op(Op::new(name).dims(&[dims]), |t| t.kernel("a_kernel", micros));
+        };
+        t.module("CLIPTextModel_0", |t| {
+            for layer in 0..12 {
+                t.module(&format!("CLIPEncoderLayer_{layer}"), |t| {
+                    op(t, "aten::scaled_dot_product_attention", &[1, 12, 77, 64], 2.0);
+                    op(t, "aten::native_layer_norm", &[1, 77, 768], 1.0);
+                });
+            }
+        });
+        t.module("FluxTransformer2DModel_0", |t| {
+            for block in 0..3 {
+                t.module(&format!("FluxTransformerBlock_{block}"), |t| {
+                    op(t, "aten::scaled_dot_product_attention", &[1, 24, 4608, 128], 90.0);
+                    op(t, "aten::native_layer_norm", &[1, 4608, 3072], 9.0);
+                });
+            }
+        });
+    });
+    assert_eq!(model.root.as_deref(), Some("FluxTransformer2DModel"));
+    assert_eq!(model.architecture.map(|found| found.what), Some(Architecture::Diffusion));
+    assert_eq!((model.heads, model.head_size), (Some(24), Some(128)));
+    assert_eq!(model.hidden_size, Some(3072));
+    assert_eq!(model.layers, ["FluxTransformerBlock x 3"]);
+}
+
+#[test]
+fn without_modules_sizes_are_those_that_took_most_time() {
+    let model = model_of_thread(|t| {
+        let mut op = |name: &str, dims: &[i64], micros: f64| {
+            t.op(Op::new(name).dims(&[dims]), |t| t.kernel("a_kernel", micros));
+        };
+        for _ in 0..12 {
+            op("aten::scaled_dot_product_attention", &[1, 12, 77, 64], 2.0);
+        }
+        op("aten::scaled_dot_product_attention", &[1, 24, 4608, 128], 90.0);
+    });
+    assert_eq!((model.heads, model.head_size), (Some(24), Some(128)));
+}
+
+#[test]
+fn a_softmax_between_products_is_attention() {
+    let attention = |columns: i64| {
+        model_of_thread(|t| {
+            let mut op = |name: &str, dims: &[&[i64]]| {
+                t.op(Op::new(name).dims(dims), |t| t.kernel("a_kernel", 2.0));
+            };
+            for _ in 0..4 {
+                op("aten::bmm", &[&[16, 64, 32], &[16, 32, columns]]);
+                op("aten::_softmax", &[&[4, 4, 64, 64]]);
+                op("aten::bmm", &[&[16, 64, 64], &[16, 64, 32]]);
+            }
+        })
+    };
+    let model = attention(64);
+    let found = model.architecture.expect("an architecture");
+    assert_eq!((found.what, found.is_thin), (Architecture::Transformer, false));
+    assert_eq!(found.evidence, ["softmax between products (4)"]);
+    assert_eq!((model.heads, model.head_size), (Some(4), Some(32)));
+    // Products of other sizes say nothing of a softmax.
+    assert_eq!(attention(65).architecture, None);
+}
+
+#[test]
+fn a_network_is_named_by_its_module_even_if_backward_work_is_most_of_the_time() {
+    let thread = |t: &mut HostThread<'_>| {
+        t.module("ResNet_0", |t| {
+            for block in 0..8 {
+                t.module(&format!("BasicBlock_{block}"), |t| t.kernel("a_kernel", 1.0));
+            }
+        });
+        let backward = Op::new("ConvolutionBackward0").backward(5);
+        t.op(backward, |t| t.kernel("a_kernel", 200.0));
+    };
+    let model = model_of_thread(thread);
+    assert_eq!(model.root.as_deref(), Some("ResNet"));
+    assert_eq!(model.architecture.map(|found| found.what), Some(Architecture::Convolutional));
+    // A sampler beside graphs is no network.
+    let sampled = model_of_thread(|t| {
+        t.module("Sampler_0", |t| t.kernel("a_kernel", 1.0));
+        t.launch("cudaGraphLaunch").graph(|graph| graph.kernel("k", 200.0));
+    });
+    assert_eq!(sampled.root, None);
+}
+
+#[test]
+fn without_modules_the_file_of_the_model_names_it() {
+    let model = model_of_thread(|t| {
+        t.frame("vllm/model_executor/models/qwen3.py(301): forward", |t| t.kernel("k", 1.0));
+        t.frame("vllm/model_executor/models/utils.py(3): f", |t| t.kernel("k", 1.0));
+    });
+    assert_eq!(model.root.as_deref(), Some("qwen3.py"));
+}
+
+#[test]
+fn an_encoder_with_a_decoder_is_not_called_one_that_generates() {
+    let found = |layers: &[&str]| {
+        let model = model_of_thread(|t| {
+            for (at, layer) in layers.iter().enumerate() {
+                t.module(&format!("{layer}_{at}"), |t| {
+                    t.op("aten::scaled_dot_product_attention", |t| t.kernel("k", 2.0));
+                });
+            }
+        });
+        model.architecture.map(|found| found.what)
+    };
+    use Architecture as A;
+    assert_eq!(found(&["DetrEncoderLayer", "DetrDecoderLayer"]), Some(A::Transformer));
+    assert_eq!(found(&["Owlv2EncoderLayer"]), Some(A::EncoderTransformer));
+    assert_eq!(found(&["Qwen2DecoderLayer"]), Some(A::DecoderTransformer));
+}
+
+#[test]
+fn real_traces_name_their_network() {
+    for (name, root, sizes) in [
+        ("training/resnet_act_checkpoint.mi300.json.gz", "ResNet", [None, None, None]),
+        ("old/resnet50_2021.num_workers_0.json.gz", "resnet.py", [None, None, None]),
+        ("inference/vllm_decode_graph.mi300.json.gz", "gpt_oss.py", [None, None, None]),
+        ("mi300_h100/vit.h100.json.gz", "ViTModel", [Some(12), Some(64), Some(768)]),
+        (
+            "mi300_h100/timesformer.h100.json.gz",
+            "TimesformerForVideoClassification",
+            [Some(12), Some(64), Some(768)],
+        ),
+        (
+            "inference/capture/sglang_decode.capture.mi300.json.gz",
+            "Qwen3Model",
+            [None, None, Some(4096)],
+        ),
+    ] {
+        let Some(path) = traces::real(name) else { return };
+        let model = model_of(&path);
+        assert_eq!(model.root.as_deref(), Some(root), "{name}: {model:?}");
+        assert_eq!([model.heads, model.head_size, model.hidden_size], sizes, "{name}: {model:?}");
+        assert!(!model.types.iter().any(|kind| kind.contains("List")), "{name}: {model:?}");
+    }
 }
 
 #[test]
