@@ -1,6 +1,7 @@
-//! `THIRD-PARTY.md` names what the command is made of: each crate with its version, and no other.
+//! `THIRD-PARTY.md` names what the command is made of: each crate with its version, and no other; `deny.toml` says
+//! what its dependencies may be, and what is tested here needs no cargo-deny.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -59,6 +60,69 @@ fn locked() -> Crates {
         Some(format!("{name} {version}"))
     });
     pairs.collect()
+}
+
+/// The rules of cargo-deny.
+fn rules() -> toml::Table {
+    read("deny.toml").parse().expect("TOML")
+}
+
+/// The texts of a list.
+fn texts(list: &toml::Value) -> Vec<&str> {
+    let list = list.as_array().expect("a list");
+    list.iter().map(|text| text.as_str().expect("a text")).collect()
+}
+
+/// The older versions that are allowed beside newer ones: `syn@2`.
+fn allowed_duplicates(rules: &toml::Table) -> Vec<&str> {
+    let skipped = rules["bans"]["skip"].as_array().expect("a list");
+    skipped.iter().map(|entry| entry["crate"].as_str().expect("a text")).collect()
+}
+
+/// Whether `syn 2.0.119` is a version of `syn@2`.
+fn is_version_of(package: &str, allowed: &str) -> bool {
+    let allowed = allowed.replace('@', " ");
+    package.strip_prefix(&allowed).is_some_and(|rest| rest.starts_with('.'))
+}
+
+#[test]
+fn every_crate_comes_from_the_registry_that_the_rules_allow() {
+    let rules = rules();
+    let allowed = texts(&rules["sources"]["allow-registry"]);
+    let lock = read("Cargo.lock");
+    let sources: Vec<&str> =
+        lock.lines().filter_map(|line| line.strip_prefix("source = ")).collect();
+    assert!(sources.len() > 100, "{sources:?}");
+    for source in sources {
+        let registry = source.trim_matches('"').strip_prefix("registry+").unwrap_or(source);
+        assert!(allowed.contains(&registry), "{source} is no source that deny.toml allows");
+    }
+}
+
+#[test]
+fn no_crate_of_the_command_is_there_twice_but_those_that_the_rules_name() {
+    let (rules, linked) = (rules(), linked());
+    let allowed = allowed_duplicates(&rules);
+    let mut versions: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for package in &linked {
+        let name = package.split(' ').next().unwrap_or_default();
+        let is_allowed = allowed.iter().any(|allowed| is_version_of(package, allowed));
+        versions.entry(name).or_default().extend((!is_allowed).then_some(package));
+    }
+    let twice: Vec<&Vec<&String>> = versions.values().filter(|list| list.len() > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}: use one version, or name the older one in deny.toml");
+    let locked = locked();
+    let is_needed = |allowed: &str| locked.iter().any(|package| is_version_of(package, allowed));
+    let gone: Vec<&str> = allowed.iter().filter(|allowed| !is_needed(allowed)).copied().collect();
+    assert!(gone.is_empty(), "{gone:?} are in deny.toml and not in Cargo.lock");
+}
+
+#[test]
+fn the_licences_that_the_rules_allow_are_those_of_the_notices() {
+    let (rules, about): (toml::Table, toml::Table) =
+        (rules(), read("about.toml").parse().expect("TOML"));
+    assert_eq!(texts(&rules["licenses"]["allow"]), texts(&about["accepted"]));
+    assert_eq!(texts(&rules["graph"]["targets"]), texts(&about["targets"]));
 }
 
 const REMEDY: &str = "make THIRD-PARTY.md again: CONTRIBUTING.md has the command";

@@ -5,15 +5,14 @@
 //! its nesting stands in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …) and is not said again here.
 
-use super::Analysis;
 use super::robust::median;
+use super::{Analysis, modules};
 use crate::program::{
     Architecture, Damage, Footing, Found, LOST_LAUNCHES, Measure, Obstacle, Stack, StackKind, Steps,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Note, Notes, TextId};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::tree::{CallId, CallKind, CallTree};
 
 /// These say that the sides did not do the same work, or that some of it was not recorded.
 const NOT_COMPARABLE: [&str; 7] = [
@@ -132,7 +131,7 @@ impl Analysis {
     }
 
     fn check_model(&self, replayed: PerSide<Nanos>, notes: &mut Notes) {
-        let classes = PerSide::from_fn(|side| module_classes(self.tree(side)));
+        let classes = PerSide::from_fn(|side| modules::classes(self.tree(side)));
         let stacks = PerSide::from_fn(|side| self.layers(side).stacks());
         let hides_modules = |side: Side| {
             let replayed = replayed[side] + replayed[side];
@@ -140,7 +139,7 @@ impl Analysis {
         };
         let differing = match Side::BOTH.into_iter().any(hides_modules) {
             true => differing_layers(stacks),
-            false => differing_classes(&classes),
+            false => modules::differing(self),
         };
         notes.add(
             "DIFFERENT_MODEL",
@@ -198,10 +197,17 @@ impl Analysis {
         notes.add(
             "DIFFERENT_STEP_COUNT",
             u64::from(counts.baseline != counts.candidate),
-            "totals are of all steps, causes of those that have a partner; read the per-step columns, or choose steps with --steps",
+            "totals are of all steps; read the per-step figures, or choose steps with --steps",
             || {
                 let [a, b] = names;
-                format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate)
+                let steps = format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate);
+                match self.wall().paired_steps() {
+                    Some(paired) => {
+                        let alone = counts.baseline + counts.candidate - 2 * paired as usize;
+                        format!("{steps}; {alone} without a counterpart are left out of per-step figures, causes and verdicts")
+                    }
+                    None => steps,
+                }
             },
         );
         let tokens = steps.as_ref().map(|steps| {
@@ -310,27 +316,6 @@ fn shortened(text: &str) -> String {
 
 fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1} %", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
-}
-
-/// Distinct instances of each module class.
-fn module_classes<'t>(tree: &'t CallTree) -> BTreeMap<&'t str, usize> {
-    let mut instances: BTreeSet<&'t str> = BTreeSet::new();
-    instances.extend(tree.module_calls().map(|call| tree.name(call)));
-    let mut classes = BTreeMap::new();
-    for name in instances {
-        *classes.entry(ModuleName::class_or_name(name)).or_default() += 1;
-    }
-    classes
-}
-
-fn differing_classes(classes: &PerSide<BTreeMap<&str, usize>>) -> Vec<String> {
-    let names: BTreeSet<&&str> = classes.baseline.keys().chain(classes.candidate.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| (name, Side::BOTH.map(|side| classes[side].get(*name).copied().unwrap_or(0))))
-        .filter(|(_, [one, two])| one != two)
-        .map(|(name, [one, two])| format!("{name} ({one} | {two})"))
-        .collect()
 }
 
 /// Layers are compared where both sides have some: a graph replay calls no module, and an eager trace

@@ -11,6 +11,7 @@ mod fusion;
 mod grouped;
 mod kernels;
 mod layers;
+mod modules;
 mod options;
 pub(crate) mod robust;
 mod runs;
@@ -26,7 +27,6 @@ pub(crate) use cached::LookAhead;
 use categories::CategoryTable;
 pub(crate) use categories::TraceCategories;
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
-pub(crate) use causes::OTHER_STEPS;
 pub use causes::{Cause, Causes, Reason};
 pub use comparability::Comparability;
 pub use efficiency::{

@@ -56,8 +56,12 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
             write!(out, "  {rate:.3} {unit}")?;
         }
     }
-    if let (Some(bound), Some(pct)) = (op.bound, op.roofline_pct) {
-        write!(out, "  {bound} bound, {pct:.1} % of the roofline")?;
+    match (op.bound, op.roofline_pct) {
+        (Some(bound), Some(pct)) => {
+            write!(out, "  {bound} bound, {pct:.1} % of the roofline")?;
+        }
+        (Some(_), None) => write!(out, "  above the peak: cache-resident or model too high")?,
+        (None, _) => {}
     }
     writeln!(out)
 }

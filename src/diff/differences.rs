@@ -3,6 +3,9 @@
 use super::{MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
 
+/// How the plain names of the profiler's own frames begin.
+const PROFILER: &str = "torch/profiler/";
+
 /// A point of difference: a call that has no partner of the same name, below one that has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
@@ -19,7 +22,8 @@ pub struct Difference {
 impl TraceDiff {
     /// All points of difference in preorder. Runtime calls without GPU work are no structure and
     /// make none; kernels under other names make one only where their launch is no pair. Captured
-    /// calls make none where the other side launches the same graph and has no capture of it. They are
+    /// calls make none where the other side launches the same graph and has no capture of it, and neither do
+    /// calls of steps without a counterpart and frames of the profiler itself. They are
     /// found when they are asked for first, and kept.
     ///
     /// ```
@@ -55,7 +59,10 @@ impl TraceDiff {
     fn is_structure(&self, side: Side, call: crate::tree::CallId) -> bool {
         use crate::tree::CallKind;
         let tree = self.tree(side);
-        if self.is_known_deeper(side, call) {
+        let is_no_change = self.is_known_deeper(side, call)
+            || self.is_left_out(side, call)
+            || self.is_of_profiler(side, call);
+        if is_no_change {
             return false;
         }
         match tree.kind(call) {
@@ -63,6 +70,15 @@ impl TraceDiff {
             CallKind::Gpu => tree.launch(call).is_none() || self.partner(side, call).is_none(),
             CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => true,
         }
+    }
+
+    /// Whether a call that one side has alone is the profiler's own: with `profile_memory` it calls more.
+    fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
+        let tree = self.tree(side);
+        let mut alone = std::iter::once(call)
+            .chain(tree.ancestors(call))
+            .take_while(|&above| self.partner(side, above).is_none());
+        alone.any(|above| self.plain_name(side, above).starts_with(PROFILER))
     }
 
     /// A node directly below another difference belongs to that one.

@@ -4,7 +4,7 @@ use super::align::Vocabulary;
 use super::bags::Bags;
 use super::keys::Keys;
 use super::outline::{ArgumentIds, Outline};
-use super::{Relation, TraceDiff, recorded};
+use super::{Relation, TraceDiff, recorded, step_pairs};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
@@ -71,7 +71,14 @@ impl TraceDiff {
             (Keys::new(&self.options().aliases), ArgumentIds::default());
         let outlines =
             self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
-        let outlines = recorded::without_one_sided(self.trees(), outlines, &self.thread_pairs());
+        let programs = self.programs.as_ref();
+        let left_out = step_pairs::left_out(programs, self.step_pairs());
+        let outlines = recorded::without_one_sided(
+            self.trees(),
+            outlines,
+            &self.thread_pairs(),
+            left_out.as_ref(),
+        );
         let mut view = View {
             diff: self,
             outlines: outlines.as_ref(),

@@ -28,7 +28,7 @@ pub use options::DiffOptions;
 pub use regions::Region;
 pub use uid_map::UidPair;
 
-use crate::program::Program;
+use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{CapturedAs, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -36,9 +36,9 @@ use keys::Keys;
 pub(crate) use keys::normalise as plain_name;
 use outline::{ArgumentIds, Outline};
 use plain_names::PlainNames;
-pub(crate) use regions::is_fused;
+pub(crate) use regions::{is_fused, is_generated};
 use std::sync::{Arc, OnceLock};
-pub(crate) use step_pairs::{StepVotes, mutual_pairs};
+use step_pairs::StepPairs;
 
 /// Stands for "no partner" in columns of calls.
 const NONE: u32 = u32::MAX;
@@ -93,6 +93,7 @@ pub struct TraceDiff {
     programs: PerSide<Program>,
     relations: PerSide<Vec<Relation>>,
     regions: regions::Regions,
+    step_pairs: Option<StepPairs>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     differences: OnceLock<Vec<Difference>>,
@@ -186,6 +187,7 @@ impl TraceDiff {
             programs,
             relations: pairing.relations,
             regions,
+            step_pairs: pairing.steps,
             merged,
             plain_names,
             differences: OnceLock::new(),
@@ -217,6 +219,21 @@ impl TraceDiff {
     /// How a call relates to the other trace.
     pub fn relation(&self, side: Side, call: CallId) -> Relation {
         self.relations[side][call.index()]
+    }
+
+    /// Where one trace has more steps, those that are compared, in order; no call of another step has a partner.
+    /// `None` where both have as many: then they are compared by position.
+    pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
+        self.step_pairs.as_deref()
+    }
+
+    /// Whether a call is in a step that is not compared.
+    pub(crate) fn is_left_out(&self, side: Side, call: CallId) -> bool {
+        let Some(pairs) = &self.step_pairs else { return false };
+        self.programs[side].steps().step(call).is_some_and(|step| match side {
+            Side::Baseline => pairs.binary_search_by_key(&step, |pair| pair.0).is_err(),
+            Side::Candidate => pairs.binary_search_by_key(&step, |pair| pair.1).is_err(),
+        })
     }
 
     /// The compiled regions and graph launches that one side has alone, with the calls of the other
@@ -319,11 +336,14 @@ fn align_in_order(
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
     let outlines = PerSide::new(baseline, candidate);
     let threads = align::pair_threads(outlines.as_ref());
-    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs);
+    let steps = step_pairs::pair_steps(programs, outlines.as_ref());
+    let left_out = step_pairs::left_out(programs, steps.as_deref());
+    let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let mut pairing = align::align(programs, outlines.as_ref(), &threads);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
-    let regions = regions::find(trees, &mut pairing);
+    let regions = regions::find(trees, &mut pairing, left_out.as_ref());
+    pairing.steps = steps;
     (pairing, regions)
 }
 
@@ -340,6 +360,7 @@ fn mirrored(
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         cut_blocks: pairing.cut_blocks,
         cut_threads: pairing.cut_threads,
+        steps: pairing.steps.map(|steps| steps.into_iter().map(|(a, b)| (b, a)).collect()),
     };
     (pairing, regions.mirrored())
 }

@@ -68,11 +68,12 @@ struct Recorded {
 }
 
 /// Hides, in each thread, the kinds of calls that its partner has none of; in threads without
-/// partner those that the whole other trace has none of.
+/// partner those that the whole other trace has none of. `left_out` calls are hidden, too.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
     threads: &[(u32, u32)],
+    left_out: PerSide<&Vec<bool>>,
 ) -> PerSide<Outline<'a>> {
     let recorded = PerSide::from_fn_at_once(|side| {
         let roots = outlines[side].roots();
@@ -89,7 +90,7 @@ pub(super) fn without_one_sided<'a>(
         threads.iter().map(|&(a, b)| (b, a)).collect(),
     );
     let hidden = PerSide::from_fn(|side| {
-        let mut hidden = Vec::new();
+        let mut hidden = left_out[side].clone();
         for &(root, mine) in &recorded[side] {
             let other = partners[side].get(&root);
             let theirs = other
@@ -100,7 +101,7 @@ pub(super) fn without_one_sided<'a>(
                 hidden.resize(outlines[side].len(), false);
                 for call in root..outlines[side].end(root) {
                     let mut kinds = Optional::of(trees[side], call);
-                    hidden[call as usize] = kinds.any(|kind| one_sided[kind as usize]);
+                    hidden[call as usize] |= kinds.any(|kind| one_sided[kind as usize]);
                 }
             }
         }

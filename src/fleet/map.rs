@@ -224,8 +224,9 @@ fn facts(comparison: &Comparison) -> Facts {
             busy: totals.busy,
             events: totals.events,
         }),
-        wall: walls.map(|wall| wall.own()),
-        steps: walls.map(|wall| wall.steps.max(1)),
+        // Times of parts are of all steps, so the wall is as well.
+        wall: walls.map(|wall| wall.own() + wall.alone),
+        steps: analysis.wall().windows().map(|window| window.steps.max(1)),
         is_exact: account.is_exact(),
         is_comparable: analysis.comparability().is_comparable(),
         points: comparison.diff().differences().len() as u64,

@@ -69,14 +69,24 @@ impl Measure {
 
 /// Time of an op outside of the ops below it; frames between them count as part of the op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
+    if tree.is_crowded(op) {
+        return tree.duration(op);
+    }
+    if tree.parent(op).is_some_and(|above| tree.is_crowded(above)) {
+        return Nanos::ZERO;
+    }
     let mut below = Nanos::ZERO;
     let mut next = op.0 + 1;
     let end = op.0 + tree.size(op) as u32;
     while next < end {
         let call = CallId(next);
         next += 1;
-        if tree.kind(call) == CallKind::Op {
+        let is_op = tree.kind(call) == CallKind::Op;
+        if is_op {
             below += tree.duration(call);
+        }
+        // Below a crowded frame the ops overlap, and the time is that of the op above the frame.
+        if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }
     }

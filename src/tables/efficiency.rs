@@ -3,7 +3,7 @@
 
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Bound, Efficiency, EfficiencyRow};
+use crate::analysis::{Analysis, Efficiency, EfficiencyRow};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
@@ -38,22 +38,23 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             "bytes that must move: inputs read once, outputs written once",
             move |_, r, side| of(r)[side].mbytes().into(),
         )
-        .sides("tflops_per_s_*", TFLOPS_PER_S, "operations over the time", move |_, r, side| {
+        .sides("tflops_per_s_*", TFLOPS_PER_S, "operations over the time; empty above the device's peak", move |_, r, side| {
             of(r)[side].tflops_per_s().into()
         })
-        .sides("tb_per_s_*", TB_PER_S, "bytes over the time", move |_, r, side| {
+        .sides("tb_per_s_*", TB_PER_S, "bytes over the time; empty above the device's peak", move |_, r, side| {
             of(r)[side].tb_per_s().into()
         })
         .sides(
             "bound_*",
             WORD,
-            "what limits it at best: `compute` or `memory`; empty where the device's peaks are not known",
-            move |_, r, side| of(r)[side].bound().map(Bound::label).into(),
+            "what limits it at best: `compute` or `memory`; `cache_resident_or_model_too_high` where it took \
+             less time than the device's peaks allow; empty where these are not known",
+            move |_, r, side| of(r)[side].bound_label().into(),
         )
         .sides(
             "roofline_pct_*",
             PERCENT,
-            "least time at the device's peaks over the time",
+            "least time at the device's peaks over the time; empty above 100",
             move |_, r, side| of(r)[side].roofline_pct().into(),
         )
 }

@@ -18,7 +18,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .word(
             "launched",
-            "`window`; `unpaired_step` where one trace has more steps, and the work that ended the gap was launched in one without a partner; `before_window` where it was launched before the window: no part of the steps",
+            "`window`; `unpaired_step` where one trace has more steps, and the work that ended the gap was launched in one without a partner; `before_window` where it was launched before the window or was not selected: no part of the steps",
             |_, r| r.part.label().into(),
         )
         .text(

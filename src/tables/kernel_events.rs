@@ -7,6 +7,13 @@ use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
 use std::sync::Arc;
 
+/// How many modules a stack lists, the innermost ones: it is repeated for every event, so the table grows with events
+/// times depth. Modules of models nest some 20 levels deep.
+const MOST_MODULES: usize = 64;
+
+/// What a stack with more modules starts with.
+const OUTER_MODULES: &str = "(outer modules left out)";
+
 /// An accounted event of a row of the account.
 struct Event {
     row: usize,
@@ -27,7 +34,10 @@ impl Event {
 
     fn modules<'c>(&self, analysis: &'c Analysis) -> Vec<&'c str> {
         let tree = analysis.tree(self.side);
-        tree.module_stack(self.call).iter().map(|&module| tree.name(module)).collect()
+        let stack = tree.module_stack(self.call);
+        let left_out = stack.len().saturating_sub(MOST_MODULES);
+        let names = stack[left_out..].iter().map(|&module| tree.name(module));
+        (left_out > 0).then_some(OUTER_MODULES).into_iter().chain(names).collect()
     }
 
     fn stream(&self, analysis: &Analysis) -> Option<Stream> {
@@ -131,7 +141,7 @@ fn places() -> Columns<Analysis, Event> {
         .column(Column::new(
             "nn_module_stack",
             ColumnType::Names,
-            "modules around the launch, outermost first",
+            "modules around the launch, outermost first; the innermost 64 if there are more",
             |a: &Analysis, e: &Event| match e.modules(a) {
                 modules if modules.is_empty() => Cell::Empty,
                 modules => Cell::Names(modules),

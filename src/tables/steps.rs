@@ -43,7 +43,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             walls,
         ))
         .table(
-            (name, "step of both traces, and the work outside of steps; where one trace has more steps, those are partners that causes are of, else those of one position"),
+            (name, "step of both traces, and the work outside of steps; where one trace has more steps, those are together that are compared, else those of one position"),
             analysis,
             |analysis| Box::new(analysis.step_rows().into_iter()),
         )

@@ -181,6 +181,8 @@ pub struct Trace {
     pub(crate) losses: Losses,
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
+    /// When GPU events ran that a selection left out: disjoint, by start.
+    pub(crate) unselected: Vec<(Nanos, Nanos)>,
     pub(crate) unpacked_bytes: u64,
     pub(crate) content_hash: u128,
 }
@@ -199,6 +201,11 @@ impl Trace {
     /// Whether no event was kept.
     pub fn is_empty(&self) -> bool {
         self.uids.is_empty()
+    }
+
+    /// When a device ran GPU events that [`Trace::select`] left out: disjoint spans, by start.
+    pub fn unselected(&self) -> &[(Nanos, Nanos)] {
+        &self.unselected
     }
 
     /// The kept event at a position; `None` behind the last one.

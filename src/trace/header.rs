@@ -39,8 +39,9 @@ pub struct Header {
     pub schema_version: Option<i64>,
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
-    /// Keys that end in `_version` (`cuda_runtime_version`, `hip_driver_version`, …) with their
-    /// values as text, sorted by key.
+    /// Known keys of versions (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
+    /// text, sorted by key. Others are not read, nor are values that are no versions: real traces carry
+    /// tokens there.
     pub versions: Vec<(String, String)>,
     /// `distributedInfo`, where the process was part of a group.
     pub distributed: Option<Distributed>,

@@ -3,16 +3,21 @@
 use super::columns::Trace;
 use super::ids::EventId;
 use super::near::{Distance, Near, Number};
+use super::spans::union;
 use super::sparse::Sparse;
 
 impl Trace {
     /// The trace with only the events for which `keep` holds. Uids, header and notes stay; event ids
-    /// are dense again and do not compare with those of this trace.
+    /// are dense again and do not compare with those of this trace. When the GPU ran what is left out
+    /// stays known as [`Trace::unselected`]: the device was not idle then.
     ///
     /// Flow arrows stay as they are: one whose event is gone points at nothing and is not used.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
-        let kept: Vec<EventId> = self.events().filter(|&event| keep(event)).collect();
+        let (kept, gone): (Vec<EventId>, Vec<EventId>) =
+            self.events().partition(|&event| keep(event));
+        let gone = gone.into_iter().filter(|&event| self.category(event).is_gpu());
+        let gone = gone.map(|event| (self.start(event), self.end(event)));
         Trace {
             source: self.source.clone(),
             uids: pick_near(&self.uids, &kept),
@@ -51,6 +56,7 @@ impl Trace {
             losses: self.losses,
             total_events: self.total_events,
             left_out: self.left_out.clone(),
+            unselected: union(self.unselected.iter().copied().chain(gone).collect()),
             unpacked_bytes: self.unpacked_bytes,
             content_hash: self.content_hash,
         }
@@ -192,10 +198,12 @@ mod tests {
             losses: _,
             total_events: _,
             left_out: _,
+            unselected,
             unpacked_bytes: _,
             content_hash: _,
         } = whole.select(|event| event.0 % 2 == 1);
         assert_eq!(uids.iter().collect::<Vec<_>>(), [Uid(11), Uid(13)]);
+        assert_eq!(unselected, [(Nanos(1_002), Nanos(3_004))], "the kernel that is left out");
         assert_eq!(categories, [Category::Runtime, Category::Memset]);
         assert_eq!(names, [TextId(101), TextId(103)]);
         assert_eq!(event_threads.iter().collect::<Vec<_>>(), [ThreadId(1), ThreadId(3)]);

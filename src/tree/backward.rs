@@ -11,6 +11,10 @@ use crate::trace::{EventId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// How many threads with a forward op of one number are asked for their votes. A process runs forward ops on a few
+/// threads, one for each device or autograd thread at most.
+const MOST_FORWARD_THREADS: usize = 256;
+
 impl CallTree {
     /// Pairs of (forward op, outermost backward op), by backward op.
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
@@ -78,13 +82,20 @@ impl CallTree {
         forward: &FxHashMap<(ThreadId, i64), CallId>,
         backward: &[(CallId, i64, i64)],
     ) -> BTreeMap<i64, ThreadId> {
+        let mut of_numbers: FxHashMap<i64, Vec<(ThreadId, CallId)>> = FxHashMap::default();
+        let mut ops: Vec<(ThreadId, i64, CallId)> =
+            forward.iter().map(|(&(thread, number), &op)| (thread, number, op)).collect();
+        ops.sort_unstable();
+        for (thread, number, op) in ops {
+            of_numbers.entry(number).or_default().push((thread, op));
+        }
         let mut votes: BTreeMap<(i64, ThreadId), u64> = BTreeMap::new();
         for &(call, number, forward_thread) in backward {
-            for thread in (0..self.trace().threads().len() as u32).map(ThreadId) {
-                let explains = forward
-                    .get(&(thread, number))
-                    .is_some_and(|&op| self.start_of(op) <= self.start_of(call));
-                *votes.entry((forward_thread, thread)).or_default() += u64::from(explains);
+            let ops = of_numbers.get(&number).map_or(&[][..], Vec::as_slice);
+            for &(thread, op) in ops.iter().take(MOST_FORWARD_THREADS) {
+                if self.start_of(op) <= self.start_of(call) {
+                    *votes.entry((forward_thread, thread)).or_default() += 1;
+                }
             }
         }
         let mut threads: BTreeMap<i64, (u64, ThreadId)> = BTreeMap::new();

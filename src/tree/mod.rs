@@ -111,6 +111,8 @@ pub struct CallTree {
     gpu_before: Counts,
     /// The call of each event, `u32::MAX` for events that are no calls.
     calls: Vec<u32>,
+    /// The calls directly above calls that were nested too deep, in preorder; empty in every trace of a program.
+    crowded: Vec<u32>,
     /// The innermost module call at or above each call; made when the first is asked for.
     modules: OnceLock<Stretches<Option<CallId>>>,
     /// Forward and backward ops; found when first asked for.
@@ -145,13 +147,26 @@ impl CallTree {
         let mut planter = nest::Planter::new(&trace, &launched, options.frames);
         planter.plant_threads();
         planter.plant_unlinked();
-        let nest::Planted { kinds, sources, parents, ends, calls, noise, artefacts } =
-            planter.finish();
+        let nest::Planted {
+            kinds,
+            sources,
+            parents,
+            ends,
+            calls,
+            noise,
+            artefacts,
+            too_deep,
+            crowded,
+        } = planter.finish();
         notes.add("BROKEN_NESTING", artefacts, "the profiler's instrumentation overlaps calls; totals are unaffected", || {
             format!("{artefacts} calls end after the call that they start in by more than 1 us; kept below it")
         });
         notes.add("TIMER_NOISE", noise, "", || {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
+        });
+        let deepest = nest::DEEPEST;
+        notes.add("TOO_DEEP", too_deep, "look at how the events were recorded: programs do not nest this deep", || {
+            format!("{too_deep} calls are nested more than {deepest} levels deep; they are siblings at level {deepest}, their host time is attributed to the call above them, and GPU time is unaffected")
         });
         CallTree {
             gpu_before: Counts::of(kinds.iter().map(|&kind| u8::from(kind == CallKind::Gpu))),
@@ -160,6 +175,7 @@ impl CallTree {
             parents,
             ends,
             calls,
+            crowded,
             modules: OnceLock::new(),
             backward: OnceLock::new(),
             notes,
@@ -311,8 +327,21 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Time of a host call outside of the host calls directly below it.
+    /// Whether calls directly below the call were nested in each other, too deep for the tree: their times overlap,
+    /// so all of the call's time is its own and none is theirs.
+    pub(crate) fn is_crowded(&self, call: CallId) -> bool {
+        !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
+    }
+
+    /// Time of a host call outside of the host calls directly below it. Of calls that were nested too deep (note
+    /// `TOO_DEEP`) it is zero: the call above them has it.
     pub fn self_time(&self, call: CallId) -> Nanos {
+        if self.is_crowded(call) {
+            return self.duration(call);
+        }
+        if self.parent(call).is_some_and(|above| self.is_crowded(above)) {
+            return Nanos::ZERO;
+        }
         let below: Nanos = self
             .children(call)
             .filter(|&child| self.kind(child) != CallKind::Gpu)

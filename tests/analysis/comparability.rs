@@ -154,6 +154,54 @@ fn modules_that_a_replay_hides_are_no_other_model() {
     assert!(differ(replayed(9.0)));
 }
 
+/// Whether the model of one file is told to be another than that of the other, in either order.
+fn is_other_model(one: std::path::PathBuf, two: std::path::PathBuf) -> [bool; 2] {
+    let pair = PerSide::new(one, two);
+    [pair.clone(), pair.swap()].map(|pair| {
+        compare_files(pair, |analysis| {
+            analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
+        })
+    })
+}
+
+#[test]
+fn modules_that_a_region_stands_for_are_no_other_model() {
+    for (one, two) in [
+        ("cnn_eager", "cnn_compiled"),
+        ("tfm_eager", "tfm_compiled"),
+        ("tfm_eager", "tfm_compiled_blocks"),
+        ("h100/decode_eager", "h100/decode_compiled"),
+        ("h100/resnet_eager", "h100/resnet_compiled"),
+        ("h100/tfm_flash", "h100/tfm_compiled"),
+        ("h200/resnet_eager", "h100/resnet_compiled"),
+        ("h200/tfm_flash", "h100/tfm_compiled"),
+    ] {
+        let [first, second] =
+            [one, two].map(|name| traces::example(&format!("{name}.pt.trace.json.gz")));
+        assert_eq!(is_other_model(first, second), [false, false], "{one} {two}");
+    }
+    let names = ["torch215/one_cnn_a.json.gz", "torch215/one_cnn_compile.json.gz"];
+    let [Some(one), Some(two)] = names.map(traces::real) else { return };
+    assert_eq!(is_other_model(one, two), [false, false]);
+}
+
+#[test]
+fn another_model_is_told_though_it_was_compiled() {
+    for (one, two) in [
+        ("cnn_eager", "tfm_compiled"),
+        ("tfm_eager", "cnn_compiled"),
+        ("h100/resnet_eager", "h100/tfm_compiled"),
+        ("h100/tfm_flash", "h100/resnet_compiled"),
+        ("h100/tfm_flash", "h100/decode_compiled"),
+        ("h100/decode_eager", "h100/tfm_compiled"),
+        ("h100/train_base", "h100/resnet_compiled"),
+    ] {
+        let [first, second] =
+            [one, two].map(|name| traces::example(&format!("{name}.pt.trace.json.gz")));
+        assert_eq!(is_other_model(first, second), [true, true], "{one} {two}");
+    }
+}
+
 #[test]
 fn one_model_on_two_platforms_is_comparable() {
     for model in ["bert", "vit", "timesformer"] {

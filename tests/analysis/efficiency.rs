@@ -386,6 +386,26 @@ fn a_collective_has_its_algorithm_and_its_bus_bandwidth() {
 }
 
 #[test]
+fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
+    let of = |micros: f64| {
+        let add = Op::new("aten::add").dims(&[&[1024, 1024], &[1024, 1024]]).types(&HALVES[..2]);
+        efficiency(|t| t.op(add, |t| t.kernel("add", micros))).total()
+    };
+    // 6 MiB at 3.35 TB/s take 1.88 µs.
+    let (within, above) = (of(2.0), of(1.5));
+    assert_eq!(within.bound_label(), Some("memory"));
+    assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
+    assert!(within.roofline_pct().is_some_and(|pct| pct < 100.0) && within.tb_per_s().is_some());
+    assert_eq!((above.roofline_pct(), above.tb_per_s(), above.tflops_per_s()), (None, None, None));
+    // What it had to do, and its time at the roofline, are known all the same.
+    assert!(above.mbytes().is_some() && above.roofline_us().is_some());
+    assert_eq!(above.savable_us(), Some(0.0));
+    let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
+    assert_eq!(told(within, above), "3.1 TB/s → above peak (cache-resident or model too high)");
+    assert_eq!(told(above, within), "above peak → 3.1 TB/s (cache-resident or model too high)");
+}
+
+#[test]
 fn a_clause_says_the_rate_of_what_limits_the_op_and_the_share_of_the_peak() {
     let of = |micros: f64| {
         let mm = Op::new("aten::mm").dims(&[&[4096, 4096], &[4096, 4096]]).types(&HALVES[..2]);

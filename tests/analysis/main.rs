@@ -9,6 +9,7 @@ mod comparability;
 mod efficiency;
 mod example_traces;
 mod laws;
+mod like_with_like;
 mod real_pairs;
 mod several_runs;
 mod verdict;

@@ -393,7 +393,7 @@ fn steps_without_a_partner_are_no_change_though_they_stand_at_other_ops() {
             assert!(other_work.is_empty(), "{counts:?}: {other_work:?}");
             let largest = tracetree::report::largest_differences(analysis);
             let names: Vec<&str> = largest.iter().map(|group| group.name.as_str()).collect();
-            assert_eq!(names, ["(steps without a partner)"], "{counts:?}");
+            assert_eq!(names, ["(steps without a counterpart)"], "{counts:?}");
         });
     }
 }

@@ -13,5 +13,5 @@ cd "$(dirname "$0")/../.."
 
 place=$PWD/target/remote
 [ -x "$place/bin/python" ] || "${PYTHON:-python3}" -m venv "$place"
-"$place/bin/pip" install --quiet --disable-pip-version-check --requirement tests/remote/requirements.txt
+"$place/bin/pip" install --quiet --disable-pip-version-check --require-hashes --requirement tests/remote/requirements.txt
 TRACETREE="$command" exec "$place/bin/python" -m pytest -p no:cacheprovider --rootdir tests/remote tests/remote "$@"

@@ -23,8 +23,7 @@ pub struct Cause {
     pub nodes: Vec<MergedId>,
     /// The rows of the account that it is made of, by position; none for idle time.
     pub rows: Vec<usize>,
-    /// Its part of the wall, over the steps that are compared; of those that are not, and of what was launched
-    /// before the window, all of it.
+    /// Its part of the wall, over the steps that are compared; of what was launched before the window, all of it.
     pub time: PerSide<Nanos>,
     /// How many instances, or gaps, it is made of.
     pub count: PerSide<u64>,

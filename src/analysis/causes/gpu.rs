@@ -77,8 +77,8 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             part.rows.push(at);
         }
         for side in Side::BOTH.into_iter().filter(works) {
-            let (busy, alone) = (wall.busy()[at][side], wall.busy_alone()[at][side]);
-            part.time[side] += busy - alone;
+            let busy = wall.busy()[at][side];
+            part.time[side] += busy;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
             let mut events = events_of_window(analysis, row, side).peekable();
             if !is_before && !analysis.is_row_alone(row, side) && events.peek().is_some() {

@@ -5,12 +5,12 @@
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of both windows is in exactly one part; a part that differs is a cause. So the
-//! causes add up to the difference of the walls, per step, exactly; without `before_window` they add
-//! up to that of the steps' own walls.
+//! Every nanosecond of the compared steps, and of what ran in their windows from elsewhere, is in exactly one
+//! part; a part that differs is a cause. So without `before_window` the causes add up to the difference of the
+//! steps' own walls, exactly.
 //!
-//! Where one trace has more steps, causes are of those that have a partner: what a call takes in two steps
-//! says nothing about five. That the others take longer or shorter is a cause of its own, `other_steps`.
+//! Where one trace has more steps, causes are of those that have a counterpart: what a call takes in two steps
+//! says nothing about five.
 
 mod cause;
 mod clock;
@@ -26,14 +26,11 @@ mod scale;
 pub use cause::Cause;
 pub use reason::Reason;
 
-use super::{Analysis, IdleKind, Wall};
-use crate::side::{PerSide, Side};
+use super::{Analysis, IdleKind, Wall, WallTotals};
+use crate::side::PerSide;
 use crate::trace::Nanos;
 use places::Places;
 use scale::Scale;
-
-/// What stands for the steps that have no partner.
-pub(crate) const OTHER_STEPS: &str = "(steps without a partner)";
 
 /// Why the wall time differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +42,7 @@ pub struct Causes {
 impl Causes {
     pub(super) fn of(analysis: &Analysis) -> Causes {
         let wall = analysis.wall();
-        let all = PerSide::from_fn(|side| wall.totals(side).steps.max(1));
-        let steps = wall.paired_steps().map_or(all, |steps| PerSide::new(steps, steps));
-        let scale = Scale { steps, all };
+        let scale = Scale { steps: PerSide::from_fn(|side| wall.totals(side).steps.max(1)) };
         let mut list: Vec<Cause> = gpu::parts(analysis)
             .iter()
             .map(|part| evidence::of_part(analysis, part, scale))
@@ -57,8 +52,7 @@ impl Causes {
         list.extend(idle_causes(analysis, wall, scale));
         list.extend(before_window(wall, scale));
         merge::small_ones(&mut list, scale);
-        list.extend(other_steps(wall, scale));
-        let exact = |cause: &Cause| exact(cause, wall, scale);
+        let exact = |cause: &Cause| scale.difference(cause.time);
         list.sort_by(|a, b| {
             let size = |cause: &Cause| std::cmp::Reverse(exact(cause).abs());
             let name = |cause: &Cause| (cause.reason, cause.place.clone(), cause.module.clone());
@@ -77,12 +71,13 @@ impl Causes {
     }
 
     /// Number of steps of each side that causes are of: all, or where one side has more, those that have
-    /// a partner; 1 where the windows are compared as a whole.
+    /// a counterpart; 1 where the windows are compared as a whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }
 
-    /// What the causes add up to: candidate − baseline of the walls, per step.
+    /// What the causes add up to: candidate − baseline per step, of the compared steps and what ran in their
+    /// windows from elsewhere.
     pub fn difference(&self) -> Nanos {
         self.list.iter().map(|cause| cause.difference).sum()
     }
@@ -97,59 +92,21 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up to the difference of the walls, exactly.
+    /// Whether the causes add up to the difference of the walls, exactly: those of the steps to that of the steps,
+    /// and all of them with what ran in the windows from elsewhere.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
-        let walls = PerSide::from_fn(|side| wall.totals(side).wall);
-        let sum: i128 = self.list.iter().map(|cause| exact(cause, wall, scale)).sum();
-        sum == scale.difference_of_all(walls) && self.difference() == scale.round(sum)
+        let sum = |is_in: fn(Reason) -> bool| -> i128 {
+            let causes = self.list.iter().filter(|cause| is_in(cause.reason));
+            causes.map(|cause| scale.difference(cause.time)).sum()
+        };
+        let difference = |time: fn(&WallTotals) -> Nanos| {
+            scale.difference(PerSide::from_fn(|side| time(&wall.totals(side))))
+        };
+        sum(|reason| reason != Reason::BeforeWindow) == difference(WallTotals::own)
+            && sum(|reason| reason == Reason::BeforeWindow) == difference(|totals| totals.before)
+            && self.difference() == scale.round(sum(|_| true))
     }
-}
-
-/// The difference of a cause, unrounded.
-fn exact(cause: &Cause, wall: &Wall, scale: Scale) -> i128 {
-    if cause.reason == Reason::OtherSteps {
-        difference_of_others(wall, scale)
-    } else if cause.reason == Reason::BeforeWindow {
-        scale.difference_of_all(cause.time)
-    } else {
-        scale.difference(cause.time)
-    }
-}
-
-/// How much longer the mean of all steps differs than the mean of those that are compared.
-fn difference_of_others(wall: &Wall, scale: Scale) -> i128 {
-    let totals = PerSide::from_fn(|side| wall.totals(side));
-    let (own, compared) = (totals.map(|totals| totals.own()), totals.map(|t| t.compared()));
-    scale.difference_of_all(own) - scale.difference(compared)
-}
-
-fn other_steps(wall: &Wall, scale: Scale) -> Option<Cause> {
-    (difference_of_others(wall, scale) != 0).then(|| {
-        let totals = PerSide::from_fn(|side| wall.totals(side));
-        let [one, two] = Side::BOTH.map(|side| {
-            let (paired, all) = (scale.steps[side], scale.all[side]);
-            let each = totals[side].compared().as_millis() / paired as f64;
-            format!("{paired} of {all} ({each:.3} ms each)")
-        });
-        Cause {
-            reason: Reason::OtherSteps,
-            place: OTHER_STEPS.to_owned(),
-            module: String::new(),
-            arguments: PerSide::default(),
-            node: None,
-            nodes: Vec::new(),
-            rows: Vec::new(),
-            time: totals.map(|totals| totals.alone),
-            count: PerSide::from_fn(|side| scale.all[side] - scale.steps[side]),
-            idle_of_runs: PerSide::default(),
-            difference: Nanos::ZERO,
-            evidence: format!(
-                "the other causes are of the steps that have a partner: {one} → {two}"
-            ),
-            kernels: PerSide::default(),
-        }
-    })
 }
 
 /// The idle time, kind by kind.

@@ -39,15 +39,13 @@ pub enum Reason {
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
-    /// Where one side has more steps: those without a partner take longer or shorter than the others.
-    OtherSteps,
-    /// Work that was launched before the window; no part of the steps.
+    /// Work that was launched before the window, or was not selected; no part of the steps.
     BeforeWindow,
 }
 
 impl Reason {
     /// All, in the order of the documentation.
-    pub const ALL: [Reason; 19] = [
+    pub const ALL: [Reason; 18] = [
         Reason::KernelSlower,
         Reason::KernelFaster,
         Reason::Clock,
@@ -65,7 +63,6 @@ impl Reason {
         Reason::Queue,
         Reason::Tail,
         Reason::Unknown,
-        Reason::OtherSteps,
         Reason::BeforeWindow,
     ];
 
@@ -89,7 +86,6 @@ impl Reason {
             Reason::Queue => "queue",
             Reason::Tail => "tail",
             Reason::Unknown => "unknown",
-            Reason::OtherSteps => "other_steps",
             Reason::BeforeWindow => "before_window",
         }
     }

@@ -6,27 +6,21 @@ use crate::trace::Nanos;
 /// How many steps each side has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scale {
-    /// Those that are compared: as many on both sides where some have no partner.
+    /// Those that are compared: as many on both sides where some have no counterpart.
     pub(super) steps: PerSide<u64>,
-    /// All of them.
-    pub(super) all: PerSide<u64>,
 }
 
 impl Scale {
     /// Candidate − baseline per step, of sums over the steps that are compared: a whole number, in
     /// parts of [`Scale::parts`].
     pub(super) fn difference(self, time: PerSide<Nanos>) -> i128 {
-        difference(time, self.steps) * product(self.all)
-    }
-
-    /// Like [`Scale::difference`], of sums over all steps.
-    pub(super) fn difference_of_all(self, time: PerSide<Nanos>) -> i128 {
-        difference(time, self.all) * product(self.steps)
+        i128::from(time.candidate.0) * i128::from(self.steps.baseline)
+            - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
     }
 
     /// Into how many parts a ns is divided: such that every difference is a whole number of them.
     fn parts(self) -> i128 {
-        (product(self.steps) * product(self.all)).max(1)
+        (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
     /// Whether so many things on each side are equally many per step.
@@ -78,22 +72,12 @@ impl Scale {
     }
 }
 
-fn difference(time: PerSide<Nanos>, steps: PerSide<u64>) -> i128 {
-    i128::from(time.candidate.0) * i128::from(steps.baseline)
-        - i128::from(time.baseline.0) * i128::from(steps.candidate)
-}
-
-fn product(steps: PerSide<u64>) -> i128 {
-    i128::from(steps.baseline) * i128::from(steps.candidate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn scale(baseline: u64, candidate: u64) -> Scale {
-        let steps = PerSide::new(baseline, candidate);
-        Scale { steps, all: steps }
+        Scale { steps: PerSide::new(baseline, candidate) }
     }
 
     #[test]
@@ -104,15 +88,6 @@ mod tests {
         assert_eq!(rounded.iter().copied().sum::<Nanos>(), scale.round(parts.iter().sum()));
         let turned = scale.round_all(&parts.map(|part: i128| -part));
         assert_eq!(turned, rounded.iter().map(|&part| -part).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn sums_over_all_steps_and_over_those_compared_add_up() {
-        let scale = Scale { steps: PerSide::new(2, 2), all: PerSide::new(2, 5) };
-        let compared = scale.difference(PerSide::new(Nanos(20), Nanos(26)));
-        let all = scale.difference_of_all(PerSide::new(Nanos(20), Nanos(80)));
-        assert_eq!((scale.round(compared), scale.round(all)), (Nanos(3), Nanos(6)));
-        assert_eq!(scale.round(all - compared), Nanos(3));
     }
 
     #[test]

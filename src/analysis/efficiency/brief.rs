@@ -1,7 +1,7 @@
 //! [`TraceEfficiency`] → what a person wants to know of one trace: how much of its time has a model,
 //! and the ops that are furthest from their roofline.
 
-use super::roofline::{Bound, Efficiency};
+use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
 use serde::Serialize;
 
@@ -42,9 +42,10 @@ pub struct FurthestOp {
     pub tflops_per_s: Option<f64>,
     /// 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// `compute` or `memory`: what limits it at best.
+    /// `compute` or `memory`: what limits it at best; `cache_resident_or_model_too_high` where it took
+    /// less time than at the roofline, and has no rates.
     pub bound: Option<&'static str>,
-    /// Time at the roofline over the time, in percent.
+    /// Time at the roofline over the time, in percent; never above 100.
     pub roofline_pct: Option<f64>,
 }
 
@@ -75,7 +76,7 @@ impl FurthestOp {
             mbytes: did.mbytes(),
             tflops_per_s: did.tflops_per_s(),
             tb_per_s: did.tb_per_s(),
-            bound: did.bound().map(Bound::label),
+            bound: did.bound_label(),
             roofline_pct: did.roofline_pct(),
         }
     }

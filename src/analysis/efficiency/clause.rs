@@ -6,6 +6,9 @@ use crate::side::{PerSide, Side};
 /// From where on the work of two sides differs: rounding of shapes is none.
 const SAME_WORK: f64 = 0.01;
 
+/// Why a rate can be above the device's peak.
+const ABOVE_PEAK: &str = "cache-resident or model too high";
+
 /// Whether both sides had to do the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
@@ -61,10 +64,28 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
         true => (Efficiency::tflops_per_s, "TFLOP/s"),
         false => (Efficiency::tb_per_s, "TB/s"),
     };
+    let above = efficiency.as_ref().map(Efficiency::is_above_peak);
+    if above.baseline || above.candidate {
+        return above_peak(efficiency, rate, unit);
+    }
     let (before, after) = (rate(&efficiency.baseline)?, rate(&efficiency.candidate)?);
     let share = efficiency.candidate.roofline_pct();
     let share = share.map_or_else(String::new, |pct| format!(", {} % of peak", short(pct)));
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
+}
+
+/// `2.1 TB/s → above peak (cache-resident or model too high)`.
+fn above_peak(
+    efficiency: &PerSide<Efficiency>,
+    rate: fn(&Efficiency) -> Option<f64>,
+    unit: &str,
+) -> Option<String> {
+    let of = |side: Side| match efficiency[side].is_above_peak() {
+        true => Some("above peak".to_owned()),
+        false => Some(format!("{} {unit}", short(rate(&efficiency[side])?))),
+    };
+    let (before, after) = (of(Side::Baseline)?, of(Side::Candidate)?);
+    Some(format!("{before} → {after} ({ABOVE_PEAK})"))
 }
 
 /// Two figures that matter, and no more than a reader compares: `163`, `5.1`, `0.27`.

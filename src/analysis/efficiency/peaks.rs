@@ -29,6 +29,9 @@ pub struct DevicePeaks {
     pub name: String,
     /// Parts of the name that traces give it.
     names: Vec<String>,
+    /// Parts of the names of other devices that contain one of these.
+    #[serde(default)]
+    except: Vec<String>,
     /// Least and most memory, where one name stands for several devices.
     memory_gib: Option<[f64; 2]>,
     /// Bandwidth of its memory, in 10^12 bytes per second.
@@ -63,8 +66,9 @@ impl DevicePeaks {
             (Some([least, most]), Some(gib)) => (least..=most).contains(&gib),
             (Some(_), None) => false,
         };
+        let is_another = self.except.iter().any(|part| contains_words(&device.name, part));
         let parts = self.names.iter().filter(|part| contains_words(&device.name, part));
-        parts.map(String::len).max().filter(|_| has_memory)
+        parts.map(String::len).max().filter(|_| has_memory && !is_another)
     }
 }
 
@@ -186,6 +190,20 @@ mod tests {
             ("NVIDIA H200 NVL", 140.0, "NVIDIA H200 NVL"),
             ("AMD Instinct MI250X", 64.0, "AMD Instinct MI250X (one die)"),
             ("NVIDIA GeForce RTX 4090", 23.6, "NVIDIA RTX 4090"),
+            ("NVIDIA GeForce RTX 5090", 31.4, "NVIDIA RTX 5090"),
+            ("NVIDIA GH200 480GB", 94.5, "NVIDIA GH200 96 GB"),
+            ("NVIDIA GH200 144G HBM3e", 142.5, "NVIDIA GH200 144 GB"),
+            ("NVIDIA GB200", 184.3, "NVIDIA GB200"),
+            ("NVIDIA B300 SXM6 AC", 267.7, "NVIDIA B300"),
+            ("NVIDIA H20", 95.0, "NVIDIA H20"),
+            ("NVIDIA H800", 79.1, "NVIDIA H800 SXM"),
+            ("NVIDIA H800 PCIe", 79.1, "NVIDIA H800 PCIe"),
+            ("NVIDIA L4", 22.0, "NVIDIA L4"),
+            ("NVIDIA L40S", 44.4, "NVIDIA L40S"),
+            ("NVIDIA A10", 22.1, "NVIDIA A10"),
+            ("AMD Instinct MI325X", 255.9, "AMD Instinct MI325X"),
+            ("AMD Instinct MI350X", 287.9, "AMD Instinct MI350X"),
+            ("AMD Instinct MI355X", 287.9, "AMD Instinct MI355X"),
         ] {
             assert_eq!(found(name, gib).as_deref(), Some(peaks), "{name}");
         }
@@ -198,7 +216,11 @@ mod tests {
             ("AMD Radeon Graphics", 64.0),
             ("NVIDIA A100X", 79.0),
             ("NVIDIA A100-SXM4-96GB", 95.0),
-            ("NVIDIA GeForce RTX 4090 D", 20.0),
+            ("NVIDIA GeForce RTX 4090 D", 23.6),
+            ("NVIDIA GeForce RTX 4090 Laptop GPU", 16.0),
+            ("NVIDIA GeForce RTX 5090 D", 31.4),
+            ("NVIDIA H20-3e", 140.4),
+            ("NVIDIA GB10", 119.6),
             ("NVIDIA A1000 Laptop GPU", 6.0),
         ] {
             assert_eq!(found(name, gib), None, "{name}");

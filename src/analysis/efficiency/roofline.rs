@@ -128,14 +128,21 @@ impl Efficiency {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
-    /// 10^12 floating-point operations per second.
+    /// 10^12 floating-point operations per second; `None` above the device's peak.
     pub fn tflops_per_s(&self) -> Option<f64> {
-        Some(1e3 * self.gflops()? / self.time.as_micros())
+        Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// 10^12 bytes per second; of a collective that of its whole message (algorithm bandwidth).
+    /// 10^12 bytes per second; of a collective that of its whole message (algorithm bandwidth). `None`
+    /// above the device's peak.
     pub fn tb_per_s(&self) -> Option<f64> {
-        Some(self.mbytes()? / self.time.as_micros())
+        Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
+    }
+
+    /// Whether it took less time than at the roofline: its data were in a cache, or the model counts
+    /// too much. Its rates say nothing about the device.
+    pub fn is_above_peak(&self) -> bool {
+        self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
 
     /// 10^9 bytes per second that the links to other devices carried; `None` where nothing was sent.
@@ -155,13 +162,23 @@ impl Efficiency {
         Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
     }
 
-    /// Time at the roofline over the time that it took, in percent.
+    /// What limits it, for tables: `compute` or `memory`; `cache_resident_or_model_too_high` where it is
+    /// faster than both allow.
+    pub fn bound_label(&self) -> Option<&'static str> {
+        match self.is_above_peak() {
+            true => Some("cache_resident_or_model_too_high"),
+            false => self.bound().map(Bound::label),
+        }
+    }
+
+    /// Time at the roofline over the time that it took, in percent; `None` above 100.
     pub fn roofline_pct(&self) -> Option<f64> {
-        Some(100.0 * self.roofline_us()? / self.time.as_micros())
+        let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
+        (!self.is_above_peak()).then_some(pct)
     }
 
     /// Time that could be saved at most, in µs: what it took − the time at the roofline, never less
-    /// than zero: caches can beat the bandwidth of the memory.
+    /// than zero.
     pub fn savable_us(&self) -> Option<f64> {
         Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
     }

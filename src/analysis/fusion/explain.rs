@@ -315,7 +315,11 @@ fn traits_of<'a>(
 }
 
 /// Shape of each input of an op, those of a list of tensors one by one.
-fn shapes(analysis: &Analysis, side: Side, call: CallId) -> Option<Vec<Vec<i64>>> {
+pub(in crate::analysis) fn shapes(
+    analysis: &Analysis,
+    side: Side,
+    call: CallId,
+) -> Option<Vec<Vec<i64>>> {
     #[derive(serde::Deserialize)]
     #[serde(untagged)]
     enum Input {

@@ -20,6 +20,7 @@ mod pieces;
 mod regions;
 
 pub use explain::FusionEvidence;
+pub(super) use explain::shapes;
 
 use super::Analysis;
 use crate::diff::MergedId;

@@ -244,12 +244,33 @@ pub(crate) fn group_figures(
         figures[at].launches += 1;
     }
     let (begin, end) = whole(&occupied, steps);
-    for (figures, share) in figures.iter_mut().zip(timeline::divide(begin, end, occupied, count)) {
+    if measure == Measure::GpuTime {
+        occupied.extend(unselected(tree, begin, end, count));
+    }
+    let shares = timeline::divide(begin, end, occupied, count + 1);
+    for (figures, share) in figures.iter_mut().zip(shares) {
         figures.busy = share.busy;
         figures.idle = share.idle;
         figures.exposed_communication = share.exposed;
     }
     figures
+}
+
+/// What the device ran from `begin` to `end` that was not selected, as a group of its own.
+fn unselected(
+    tree: &CallTree,
+    begin: Nanos,
+    end: Nanos,
+    group: usize,
+) -> impl Iterator<Item = Occupied> {
+    let spans = tree.trace().unselected().iter();
+    let spans = spans.map(move |&(start, until)| (start.max(begin), until.min(end)));
+    spans.filter(|(start, until)| start < until).map(move |(start, end)| Occupied {
+        start,
+        end,
+        group,
+        activity: Activity::Compute,
+    })
 }
 
 fn launch_of(tree: &CallTree, measure: Measure, call: CallId) -> Option<CallId> {

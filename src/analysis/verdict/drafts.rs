@@ -4,9 +4,7 @@
 //! A place is the rows of one name, with one set of shapes and types, in one module instance (of one
 //! module class, where there are no steps to tell instances by); backward work belongs to the module
 //! of its forward op. A row that one side has alone belongs to the place whose rows look the same on
-//! that side: a further step, or a further call, of the same op. Where the rows of further steps look like
-//! no others, as they stand at the outermost op and not at the lowest common one, only steps that have
-//! a partner are samples.
+//! that side: a further call of the same op. Steps without a counterpart are no samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -83,15 +81,10 @@ impl<'a> Sampler<'a> {
             let like = likes.get(&(name, side, look));
             groups.add(like.copied().unwrap_or((name, [Some(look), Some(look)])), at);
         }
-        let is_other = |rows: &[usize]| {
-            rows.iter().all(|&at| self.analysis.is_of_other_steps(&self.analysis.rows()[at]))
-        };
-        let all_steps = !groups.list.iter().any(|(_, rows)| is_other(rows));
-        let sampler = Sampler { all_steps, ..*self };
         let mut drafts: Vec<Draft> = groups
             .list
             .into_iter()
-            .map(|(key, rows)| sampler.draft(key.1, rows, &mut texts))
+            .map(|(key, rows)| self.draft(key.1, rows, &mut texts))
             .collect();
         drafts.sort_by_key(|draft| draft.rows[0]);
         drafts
@@ -222,7 +215,7 @@ impl<'a> Sampler<'a> {
             kernels.extend(counted.map(|&event| (texts.of_event(side, event), side)));
         }
         kernels.sort_unstable();
-        let steps = PerSide::from_fn(|side| self.step_count(side).max(1) as u64);
+        let steps = self.step_counts.map(|count| count.max(1) as u64);
         kernels.chunk_by(|a, b| a.0 == b.0).any(|of_name| {
             let first = of_name.partition_point(|kernel| kernel.1 == Side::Baseline) as u64;
             first * steps.candidate != (of_name.len() as u64 - first) * steps.baseline

@@ -14,19 +14,21 @@ use crate::tree::CallId;
 pub(super) struct Sampler<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) steps: PerSide<&'a Steps>,
-    /// Whether steps without a partner count, where one side has more steps.
-    pub(super) all_steps: bool,
+    /// Number of steps of each side that are repeats.
+    pub(super) step_counts: PerSide<usize>,
 }
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Sampler<'a> {
         let steps = PerSide::from_fn(|side| analysis.steps(side));
-        Sampler { analysis, steps, all_steps: true }
+        let compared = analysis.wall().paired_steps();
+        let step_counts = steps.map(|steps| compared.map_or(steps.len(), |steps| steps as usize));
+        Sampler { analysis, steps, step_counts }
     }
 
-    /// Whether a step is a repeat.
+    /// Whether a step is a repeat: steps without a counterpart are none.
     fn counts(&self, side: Side, step: StepId) -> bool {
-        self.all_steps || !self.analysis.wall().is_step_alone(side, step)
+        !self.analysis.wall().is_step_alone(side, step)
     }
 
     /// Whether an event is in a step that is a repeat, or in none.
@@ -34,30 +36,25 @@ impl<'a> Sampler<'a> {
         self.steps[side].step(event).is_none_or(|step| self.counts(side, step))
     }
 
-    /// Number of steps that are repeats.
-    pub(super) fn step_count(&self, side: Side) -> usize {
-        let count = self.steps[side].len();
-        match self.all_steps {
-            true => count,
-            false => (0..count as u32).filter(|&at| self.counts(side, StepId(at))).count(),
-        }
-    }
-
     pub(super) fn repeats(&self) -> Repeats {
         if self.analysis.has_runs() {
             return Repeats::Runs;
         }
-        match self.steps.baseline.len().min(self.steps.candidate.len()) {
+        match self.step_counts.baseline.min(self.step_counts.candidate) {
             0 | 1 => Repeats::None,
             2.. => Repeats::Steps,
         }
     }
 
     /// The samples of events. Each step of a side that counts is one, 0 µs where it has none of them; what runs
-    /// outside of steps is in none. `works` tells of each row of the account whether its work changed;
+    /// outside of steps is in none, and what runs in steps without a counterpart is left out. `works` tells of each row of the account whether its work changed;
     /// rows that it does not reach did the same.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
-        let sums = PerSide::from_fn(|side| self.sums(side, &events[side], works));
+        let counted = PerSide::from_fn(|side| {
+            let events = events[side].iter().copied();
+            events.filter(|&event| self.takes_part(side, event)).collect::<Vec<CallId>>()
+        });
+        let sums = PerSide::from_fn(|side| self.sums(side, &counted[side], works));
         let share = difference_of_means(&sums.as_ref().map(|sums| &*sums.changed));
         let whole = difference_of_means(&sums.as_ref().map(|sums| &*sums.samples));
         Question {
@@ -80,10 +77,9 @@ impl<'a> Sampler<'a> {
             Repeats::Runs => {
                 let changed: Vec<CallId> =
                     events.iter().copied().filter(|&event| has_changed(event)).collect();
-                let scope = if self.all_steps { StepScope::All } else { StepScope::Compared };
                 Sums {
-                    samples: self.analysis.times_of_runs(side, events, scope),
-                    changed: self.analysis.times_of_runs(side, &changed, scope),
+                    samples: self.analysis.times_of_runs(side, events, StepScope::Compared),
+                    changed: self.analysis.times_of_runs(side, &changed, StepScope::Compared),
                     time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
                 }
             }
@@ -121,7 +117,7 @@ impl<'a> Sampler<'a> {
 
     /// The whole time; per step where both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
-        let counts = PerSide::from_fn(|side| self.step_count(side) as i64);
+        let counts = self.step_counts.map(|count| count as i64);
         match counts.baseline.min(counts.candidate) > 0 {
             true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
             false => time,

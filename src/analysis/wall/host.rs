@@ -24,7 +24,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
             next = tree.end(call).0;
             let event = tree.event(call).expect("ops are events");
             let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-            ops.push(Occupied { call, start, end, part: part(call) });
+            ops.push(Occupied { call: Some(call), start, end, part: part(call) });
         }
     }
     ops.sort_by_key(|op| (op.start, op.end, op.call));
@@ -72,7 +72,7 @@ impl<L: Ledger> Walk<'_, '_, L> {
         let (gap, part) = (self.gap, op.map_or(Part::Window, |op| op.part));
         let idle = |owner, time| Idle { kind, part, owner, gap, time, before: None };
         let ledger = &mut *self.ledger;
-        match op.and_then(|op| self.cursors.of_call(self.tree, op.call)) {
+        match op.and_then(|op| self.cursors.of_call(self.tree, op.call?)) {
             Some(cursor) => {
                 cursor.spend(from, until, |call, time| {
                     ledger.idle(idle(Some(call), time));
@@ -85,11 +85,12 @@ impl<L: Ledger> Walk<'_, '_, L> {
     fn covered(&mut self, from: Nanos, until: Nanos, op: &Occupied) {
         let (tree, gap, part) = (self.tree, self.gap, op.part);
         let ledger = &mut *self.ledger;
-        let Some(cursor) = self.cursors.of_call(tree, op.call) else { return };
+        let cursor = op.call.and_then(|call| self.cursors.of_call(tree, call));
+        let Some(cursor) = cursor else { return };
         cursor.spend(from, until, |call, time| {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
-                Some(op) => ledger.busy(op, part, time),
+                Some(op) => ledger.busy(Some(op), part, time),
                 // Two clocks tell where the op ends and where the gap does: by the noise of the timer the
                 // gap may reach beyond the op.
                 None => {

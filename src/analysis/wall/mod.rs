@@ -1,4 +1,5 @@
-//! [`Analysis`] → [`Wall`]: wall = busy + idle, to the nanosecond, and an owner for both.
+//! [`Analysis`] → [`Wall`]: wall = busy + idle + before + alone, to the nanosecond, and an owner for busy and
+//! idle.
 //!
 //! A moment of the window is *busy* where an accounted event ran; it belongs to the row of the event
 //! that covered it first. All other moments are *idle* and belong to an [`IdleRow`]: `sweep.rs` has
@@ -8,6 +9,12 @@
 //! it runs anything, on any stream. A gap is a moment in which all of them wait, and belongs to the
 //! event, of whichever device, that ends it. Where two devices run at the same time the moment counts
 //! once, for the event that came first.
+//!
+//! **Selections.** A device that ran work of steps or phases which were not selected was not idle. That
+//! time, and the gaps before such work, is neither busy nor idle but *before*, like that of work launched
+//! before the window.
+//!
+//! **Unequal step counts.** Steps without a counterpart are left out of busy and idle; their time is *alone*.
 //!
 //! **Clock skew.** A GPU event that starts before its launch leaves the whole gap to the host and
 //! nothing to the latency; the note `GPU_BEFORE_LAUNCH` counts them.
@@ -30,7 +37,7 @@ use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
-use rows::Collector;
+use rows::{Collected, Collector};
 use sweep::{Occupied, Sweep};
 
 /// The account of the wall time of both sides.
@@ -47,32 +54,27 @@ pub struct Wall {
     notes: Notes,
 }
 
-/// What the wall time of one side comes to. All are sums over the whole window.
+/// What the wall time of one side comes to. Busy and idle are of the steps that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallTotals {
-    /// Length of the window; busy + idle + before.
+    /// Length of the window; busy + idle + before + alone.
     pub wall: Nanos,
-    /// Time in which work of the window ran.
+    /// Time in which work of the compared steps ran.
     pub busy: Nanos,
-    /// Time in which nothing ran before work of the window.
+    /// Time in which nothing ran before work of the compared steps.
     pub idle: Nanos,
-    /// Time that work which was launched before the window took, and the gaps before it.
+    /// Time of work that was launched before the window or was not selected, and the gaps before it.
     pub before: Nanos,
-    /// Part of busy + idle in steps that have no partner, where the other trace has fewer steps.
+    /// Time of steps that have no counterpart, where the other trace has fewer steps.
     pub alone: Nanos,
-    /// Number of steps; 1 where the window is looked at as a whole.
+    /// Number of steps that are compared; 1 where the window is looked at as a whole.
     pub steps: u64,
 }
 
 impl WallTotals {
-    /// Wall time of the window's own work: busy + idle.
+    /// Wall time of the compared steps: busy + idle.
     pub fn own(&self) -> Nanos {
         self.busy + self.idle
-    }
-
-    /// The part of it in steps that are compared call by call: all, unless some have no partner.
-    pub fn compared(&self) -> Nanos {
-        self.own() - self.alone
     }
 
     /// Own wall time of a step in ms.
@@ -127,22 +129,20 @@ impl Wall {
             "the clocks of host and GPU disagree: host time may be too long, and latency too short",
             || format!("{skewed} GPU events that end a gap start before their launch does"),
         );
-        let ([mut busy, busy_alone, busy_before], idle) = collector.finish();
-        for (all, alone) in busy.iter_mut().zip(&busy_alone) {
-            *all = PerSide::from_fn(|side| all[side] + alone[side]);
-        }
+        let Collected { busy: [busy, busy_alone, busy_before], unselected, idle } =
+            collector.finish();
         let totals = PerSide::from_fn(|side| {
             let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
-            let idle = |is_in: fn(Part) -> bool| -> Nanos {
-                idle.iter().filter(|row| is_in(row.part)).map(|row| row.time[side]).sum()
+            let idle = |part: Part| -> Nanos {
+                idle.iter().filter(|row| row.part == part).map(|row| row.time[side]).sum()
             };
             WallTotals {
                 wall: windows[side].wall(),
                 busy: sum(&busy),
-                idle: idle(Part::is_of_window),
-                before: sum(&busy_before) + idle(|part| part == Part::Before),
-                alone: sum(&busy_alone) + idle(|part| part == Part::Alone),
-                steps: windows[side].steps,
+                idle: idle(Part::Window),
+                before: sum(&busy_before) + unselected[side] + idle(Part::Before),
+                alone: sum(&busy_alone) + idle(Part::Alone),
+                steps: pairs.as_ref().map_or(windows[side].steps, StepPairs::len),
             }
         });
         Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
@@ -175,12 +175,12 @@ impl Wall {
     }
 
     /// Busy time of each row of the account, by its position: the moments that its events covered
-    /// first, of work launched in the window.
+    /// first, of work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
 
-    /// The part of [`Wall::busy`] in steps that have no partner.
+    /// Like [`Wall::busy`], of steps that have no counterpart.
     pub fn busy_alone(&self) -> &[PerSide<Nanos>] {
         &self.busy_alone
     }
@@ -205,17 +205,17 @@ impl Wall {
         self.totals[side]
     }
 
-    /// Idle time of one kind before work of the window.
+    /// Idle time of one kind before work of the compared steps.
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
-        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part.is_of_window());
+        let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
         rows.map(|row| row.time[side]).sum()
     }
 
-    /// Whether busy and idle add up to the wall of both sides, exactly.
+    /// Whether busy, idle and what is left out add up to the wall of both sides, exactly.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| {
             let totals = self.totals(side);
-            totals.own() + totals.before == totals.wall
+            totals.own() + totals.before + totals.alone == totals.wall
         })
     }
 }
@@ -234,8 +234,8 @@ impl Analysis {
     }
 }
 
-/// The accounted events of a side by start; `within` tells the part of those that were launched in the
-/// window.
+/// The accounted events of a side, and what ran of those that were not selected, by start; `within` tells the
+/// part of those that were launched in the window.
 fn occupied(
     analysis: &Analysis,
     side: Side,
@@ -253,12 +253,22 @@ fn occupied(
     spans.sort_unstable();
     let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
     let before = window::launched_before(analysis, side, window, basis, &calls);
-    spans
+    let mut events: Vec<Occupied> = spans
         .into_iter()
         .zip(before)
         .map(|((start, end, call), before)| {
             let part = if before { Part::Before } else { within(call) };
-            Occupied { call, start, end, part }
+            Occupied { call: Some(call), start, end, part }
         })
-        .collect()
+        .collect();
+    let unselected = tree.trace().unselected().iter();
+    events.extend(unselected.map(|&(start, end)| Occupied {
+        call: None,
+        start,
+        end,
+        part: Part::Before,
+    }));
+    // The sort is stable, and both parts are sorted.
+    events.sort_by_key(|event| (event.start, event.end));
+    events
 }

@@ -48,6 +48,8 @@ pub(super) struct Collector<'a> {
     side: Side,
     /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
+    /// Busy time of work that was not selected.
+    unselected: PerSide<Nanos>,
     rows: Vec<IdleRow>,
     /// For each node the last row that it owns, `NONE` where it owns none; those of nobody stand behind all nodes.
     last_of: Vec<u32>,
@@ -57,6 +59,15 @@ pub(super) struct Collector<'a> {
     last_gap: Vec<u32>,
     /// For each row of waiting, the longest piece of it on the side that is collected.
     longest: FxHashMap<usize, Nanos>,
+}
+
+/// What the sweeps of both sides came to.
+pub(super) struct Collected {
+    /// Busy time of each row of the account, by part in the order of [`Part::ALL`].
+    pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
+    /// Busy time of work that was not selected.
+    pub(super) unselected: PerSide<Nanos>,
+    pub(super) idle: Vec<IdleRow>,
 }
 
 impl<'a> Collector<'a> {
@@ -69,6 +80,7 @@ impl<'a> Collector<'a> {
             analysis,
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
+            unselected: PerSide::default(),
             rows: Vec::with_capacity(room),
             last_of: vec![NONE; nodes + 1],
             before: Vec::with_capacity(room),
@@ -84,9 +96,8 @@ impl<'a> Collector<'a> {
         self.longest.clear();
     }
 
-    /// The busy times, and the rows in the order of the merged tree, then by kind and part; those without owner
-    /// last.
-    pub(super) fn finish(self) -> ([Vec<PerSide<Nanos>>; Part::ALL.len()], Vec<IdleRow>) {
+    /// The rows are in the order of the merged tree, then by kind and part; those without owner last.
+    pub(super) fn finish(self) -> Collected {
         let mut order: Vec<u32> = Vec::with_capacity(self.rows.len());
         for &last in &self.last_of {
             let first = order.len();
@@ -100,7 +111,7 @@ impl<'a> Collector<'a> {
         let mut rows = self.rows;
         rows.shrink_to_fit();
         put_in_order(&mut rows, order);
-        (self.busy, rows)
+        Collected { busy: self.busy, unselected: self.unselected, idle: rows }
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
@@ -151,7 +162,11 @@ fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
 }
 
 impl Ledger for Collector<'_> {
-    fn busy(&mut self, event: CallId, part: Part, time: Nanos) {
+    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
+        let Some(event) = event else {
+            self.unselected[self.side] += time;
+            return;
+        };
         let row = self.analysis.row_index(self.side, event).expect("accounted calls have a row");
         self.busy[part as usize][row][self.side] += time;
     }

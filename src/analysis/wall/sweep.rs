@@ -64,7 +64,7 @@ pub enum Part {
     /// In the window, in a step that has no partner, where one trace has more steps: no cause is
     /// about it.
     Alone,
-    /// Before the window: told apart.
+    /// Before the window, or outside of the selected steps and phase: told apart.
     Before,
 }
 
@@ -93,7 +93,8 @@ impl Part {
 /// An accounted event on the timeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupied {
-    pub(super) call: CallId,
+    /// `None` for work that was not selected: no tree has it, but the device was busy.
+    pub(super) call: Option<CallId>,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) part: Part,
@@ -115,8 +116,8 @@ pub(super) struct Idle {
 
 /// Who is told.
 pub(super) trait Ledger {
-    /// An event was the first to cover so much of the window.
-    fn busy(&mut self, event: CallId, part: Part, time: Nanos);
+    /// An event was the first to cover so much of the window; `None` for work that was not selected.
+    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// A piece of a gap.
     fn idle(&mut self, piece: Idle);
 }
@@ -145,7 +146,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         for event in events.iter().take_while(|event| event.start < end_of_window) {
             let (start, end) = self.window.clip(event.start, event.end);
             if start > reached {
-                self.gap(reached, start, event, last.map(|last| last.call));
+                self.gap(reached, start, event, last.and_then(|last| last.call));
                 reached = start;
             }
             if end > reached {
@@ -170,7 +171,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             time: until - from,
             before,
         };
-        let Some(launch) = self.tree.running_launch(event.call) else {
+        let Some(launch) = event.call.and_then(|call| self.tree.running_launch(call)) else {
             return self.ledger.idle(piece);
         };
         let launched = self.start_of(launch);
@@ -215,9 +216,9 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             owner: None,
             gap: self.gaps,
             time: until - from,
-            before: last.map(|last| last.call),
+            before: last.and_then(|last| last.call),
         };
-        let launch = last.and_then(|last| self.tree.running_launch(last.call));
+        let launch = last.and_then(|last| self.tree.running_launch(last.call?));
         let cursor = launch.and_then(|launch| self.cursors.of_call(self.tree, launch));
         let ledger = &mut *self.ledger;
         match cursor {

@@ -27,10 +27,6 @@ pub(super) trait Compare {
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
-    /// Whether two elements are in steps that are known to be the same.
-    fn are_in_one_step(&self, _a: usize, _b: usize) -> bool {
-        false
-    }
     /// Whether a recorded step begins with an element of one side.
     fn begins_step(&self, _side: Side, _at: usize) -> bool {
         false

@@ -108,6 +108,7 @@ impl Links {
             relations,
             cut_blocks: self.cut_blocks.into_inner(),
             cut_threads: self.cut_threads.into_inner(),
+            steps: None,
         }
     }
 }

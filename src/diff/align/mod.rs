@@ -33,7 +33,8 @@ use super::Relation;
 use super::bags::Bags;
 use super::keys::Key;
 use super::outline::Outline;
-use crate::program::{Program, StepId};
+use super::step_pairs::StepPairs;
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use links::Links;
@@ -41,9 +42,7 @@ use moves::Likeness;
 use recurring::Recurring;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
@@ -60,6 +59,8 @@ pub(super) struct Pairing {
     pub(super) cut_blocks: u64,
     /// Threads for which not every thread of the other side was looked at.
     pub(super) cut_threads: u64,
+    /// Where one side has more steps, those that are compared.
+    pub(super) steps: Option<StepPairs>,
 }
 
 /// Aligns two trees whose threads are paired.
@@ -77,16 +78,7 @@ pub(super) fn align(
     });
     let words = Vocabulary::new(trees, outlines);
     let lone_threads = lone_threads.as_ref();
-    let steps = OnceLock::new();
-    let both = Both {
-        programs,
-        trees,
-        outlines,
-        words: &words,
-        links: &links,
-        lone_threads,
-        steps: &steps,
-    };
+    let both = Both { programs, trees, outlines, words: &words, links: &links, lone_threads };
     Aligner::new(both).align_threads(&threads.pairs);
     links.into_pairing()
 }
@@ -101,9 +93,6 @@ struct Both<'a> {
     links: &'a Links,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
-    /// Where one side has more steps, the partner of each step of the baseline: known once the thread
-    /// that holds them is aligned, for all others to follow.
-    steps: &'a OnceLock<BTreeMap<StepId, StepId>>,
 }
 
 struct Aligner<'a> {

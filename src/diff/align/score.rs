@@ -10,12 +10,11 @@ use super::weights::{AFFINITY, ARGUMENTS, EXACT, NAME, QUERY, SETTLED, TOKEN, WR
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::program::{Program, StepId};
+use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -35,8 +34,6 @@ pub(super) struct Siblings<'a, 'b> {
     launched_together: bool,
     /// The threads of each side that have no partner.
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
-    /// The partner of each step of the baseline, where one side has more steps and they are known.
-    steps: Option<&'b BTreeMap<StepId, StepId>>,
 }
 
 /// What is known of an element, whatever stands opposite it.
@@ -85,7 +82,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
             known: PerSide::default(),
             launched_together,
             lone_threads,
-            steps: both.steps.get(),
         }
     }
 
@@ -286,15 +282,6 @@ impl Compare for Siblings<'_, '_> {
             self.programs[side].steps().step(CallId(call))
         };
         at < self.elements[side].len() && (at == 0 || step(at - 1) != step(at))
-    }
-
-    fn are_in_one_step(&self, i: usize, j: usize) -> bool {
-        let (a, b) = self.calls(i, j);
-        let step = |side: Side, call: u32| self.programs[side].steps().step(CallId(call));
-        self.steps.is_some_and(|partners| {
-            let partner = step(Side::Baseline, a).and_then(|step| partners.get(&step));
-            partner.is_some_and(|&partner| step(Side::Candidate, b) == Some(partner))
-        })
     }
 
     fn is_a_thread(&self, side: Side, first: usize, length: usize) -> bool {

@@ -10,9 +10,6 @@
 //!  a  r r r r        the hole of one side slides to the hole of the other: r and R may be a pair
 //!  b  r r R r        under two names
 //!
-//!  a  [f b][f b]          where the thread that holds the steps tells which are the same, the other
-//!  b  [f b][f b][f b]     threads follow it
-//!
 //!  a  [f b][f b][f b]     a step that is gone is a whole one, not the end of one and the beginning
 //!  b  [f b]     [f b]     of the next, though both are as good otherwise
 //!
@@ -61,10 +58,10 @@ impl Hole {
     }
 }
 
-/// Slides each gap along the equal elements beside it: to where more of them are in steps that
-/// are known to be the same, or else equal to the letter, or else into another gap of the same side, or else to where it holds what the other side
-/// has alone elsewhere, or else to where a step begins, or else to the end of the lists, or else to a gap
-/// of the other side.
+/// Slides each gap along the equal elements beside it: to where more of them are equal to the letter, or
+/// else into another gap of the same side, or else to where it holds what the other side has alone
+/// elsewhere, or else to where a step begins, or else to the end of the lists, or else to a gap of the other
+/// side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -181,7 +178,7 @@ fn best_slide(
         true => Hole { side: Side::Baseline, first: first.0, length: gap.0 },
         false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
     };
-    let (mut best, mut gain) = (0, (0, 0));
+    let (mut best, mut gain) = (0, 0);
     let mut most = ((gain, false, place_of(compare, holes, hole(first))), ends);
     for (count, slid) in moved.enumerate() {
         let mut equal = |(i, j): Pair| compare.equal(i - 1, j - 1);
@@ -189,9 +186,7 @@ fn best_slide(
             break;
         }
         let mut same = |(i, j): Pair| i64::from(compare.same_to_the_letter(i - 1, j - 1));
-        gain.1 += same(slid.then) - same(slid.now);
-        let in_step = |(i, j): Pair| i64::from(compare.are_in_one_step(i - 1, j - 1));
-        gain.0 += in_step(slid.then) - in_step(slid.now);
+        gain += same(slid.then) - same(slid.now);
         let (mine, theirs) = slid.behind;
         let meets = (gap.0 > 0) == (theirs > 0) && (gap.1 > 0) == (mine > 0);
         let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
@@ -224,38 +219,6 @@ mod tests {
     /// Letters: equal but for their case; a step begins with `f`.
     struct Letters(&'static [u8], &'static [u8]);
 
-    /// Letters of which it is known which steps are the same: those of one position.
-    struct Steps(Letters);
-
-    /// The step that a letter is in.
-    fn step(letters: &[u8], at: usize) -> usize {
-        letters[..=at].iter().filter(|&&letter| letter.eq_ignore_ascii_case(&b'f')).count()
-    }
-
-    impl Compare for Steps {
-        fn lengths(&self) -> (usize, usize) {
-            self.0.lengths()
-        }
-        fn equal(&mut self, a: usize, b: usize) -> bool {
-            self.0.equal(a, b)
-        }
-        fn score(&mut self, _: usize, _: usize) -> i64 {
-            0
-        }
-        fn same_to_the_letter(&mut self, a: usize, b: usize) -> bool {
-            self.0.same_to_the_letter(a, b)
-        }
-        fn are_in_one_step(&self, a: usize, b: usize) -> bool {
-            step(self.0.0, a) == step(self.0.1, b)
-        }
-        fn is_pair(&self, _: usize, _: usize) -> bool {
-            true
-        }
-        fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
-            Vec::new()
-        }
-    }
-
     impl Compare for Letters {
         fn lengths(&self) -> (usize, usize) {
             (self.0.len(), self.1.len())
@@ -283,15 +246,7 @@ mod tests {
 
     /// Where the pairs of two texts are once the gaps have slid, and where with the sides exchanged.
     fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
-        slid_as(|a, b| Letters(a.as_bytes(), b.as_bytes()), a, b, pairs)
-    }
-
-    fn slid_as<C: Compare>(
-        texts: fn(&'static str, &'static str) -> C,
-        a: &'static str,
-        b: &'static str,
-        pairs: &[Pair],
-    ) -> Vec<Pair> {
+        let texts = |a: &'static str, b: &'static str| Letters(a.as_bytes(), b.as_bytes());
         let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
         let (mut there, mut back) = (pairs.to_vec(), exchanged(pairs));
         slide_gaps(&mut texts(a, b), &mut there);
@@ -330,17 +285,6 @@ mod tests {
     fn a_step_that_is_gone_is_a_whole_one() {
         let rotated = [(0, 0), (3, 1), (4, 2), (5, 3)];
         assert_eq!(slid("fbfbfb", "fbfb", &rotated), [(2, 0), (3, 1), (4, 2), (5, 3)]);
-    }
-
-    #[test]
-    fn of_equal_steps_those_that_are_known_to_be_the_same_are_a_pair() {
-        // The last step is equal to the letter, the second one is not: one thread sees that, others do not.
-        let last = [(0, 0), (1, 1), (2, 6), (3, 7)];
-        let same = [(0, 0), (1, 1), (2, 2), (3, 3)];
-        let in_steps =
-            |b| slid_as(|a, b| Steps(Letters(a.as_bytes(), b.as_bytes())), "fbfb", b, &last);
-        assert_eq!(in_steps("fbfBfBfb"), same);
-        assert_eq!(slid("fbfb", "fbfBfBfb", &last), last);
     }
 
     #[test]

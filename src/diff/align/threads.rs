@@ -12,10 +12,8 @@ use super::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIK
 use crate::diff::bags::Bags;
 use crate::diff::keys::Key;
 use crate::diff::outline::{Outline, Token};
-use crate::diff::step_pairs::{StepVotes, mutual_pairs};
-use crate::program::{Program, Steps};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::tree::CallKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -259,7 +257,6 @@ impl Aligner<'_> {
             self.pair_in_place(a, b);
         }
         let mut roots = std::mem::take(&mut self.pending);
-        self.pair_steps(&mut roots);
         // The largest ones first, so that no core is left with one of them in the end.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
@@ -280,37 +277,6 @@ impl Aligner<'_> {
         self.pair_around_partners();
         self.pair_left_behind();
         self.tell_what_moved_out();
-    }
-
-    /// Where one side has more steps, aligns the thread that holds them before all others, and finds
-    /// out which steps are the same.
-    fn pair_steps(&mut self, roots: &mut Vec<(u32, u32)>) {
-        let steps = self.both.programs.map(Program::steps);
-        let counts = steps.map(Steps::len);
-        if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
-            return;
-        }
-        let holds = |side: Side, root: u32| {
-            let thread = self.trees[side].thread(CallId(root));
-            let mut spans = steps[side].spans().iter();
-            thread.is_some() && spans.all(|span| Some(span.thread) == thread)
-        };
-        let holds_steps =
-            |&(a, b): &(u32, u32)| holds(Side::Baseline, a) && holds(Side::Candidate, b);
-        let Some(at) = roots.iter().position(holds_steps) else { return };
-        let (a, b) = roots.swap_remove(at);
-        self.pending.push((a, b));
-        self.descend();
-        let mut votes = StepVotes::new();
-        for call in self.outlines.baseline.subtree(a) {
-            let step = |side: Side, call: u32| steps[side].step(CallId(call));
-            let partner = self.both.links.partner(Side::Baseline, call);
-            let partner = partner.and_then(|partner| step(Side::Candidate, partner));
-            if let (Some(one), Some(two)) = (step(Side::Baseline, call), partner) {
-                *votes.entry([one, two]).or_default() += 1;
-            }
-        }
-        self.both.steps.get_or_init(|| mutual_pairs(&votes));
     }
 
     /// Looks for what unpaired threads ran among what the threads of the other side have left over,

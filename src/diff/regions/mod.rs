@@ -84,9 +84,14 @@ impl Regions {
     }
 }
 
-/// Finds what each region replaced, and takes partners from what is inside of both.
-pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions {
-    let mut finder = Finder::new(trees, pairing);
+/// Finds what each region replaced, and takes partners from what is inside of both. Calls that are `left_out`
+/// replaced nothing, and nothing replaced them.
+pub(super) fn find(
+    trees: PerSide<&CallTree>,
+    pairing: &mut Pairing,
+    left_out: PerSide<&Vec<bool>>,
+) -> Regions {
+    let mut finder = Finder::new(trees, pairing, left_out);
     let looks = &finder;
     let roots = PerSide::from_fn_at_once(|side| looks.roots(side));
     if roots.baseline.is_empty() && roots.candidate.is_empty() {
@@ -103,6 +108,8 @@ pub(super) fn find(trees: PerSide<&CallTree>, pairing: &mut Pairing) -> Regions 
 struct Finder<'a> {
     trees: PerSide<&'a CallTree>,
     pairing: &'a mut Pairing,
+    /// Calls of steps that are not compared; empty where all are.
+    left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
     /// For each call of each side the position of its region in the list, `NONE` outside.
     taken: PerSide<Vec<u32>>,
@@ -110,9 +117,17 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(trees: PerSide<&'a CallTree>, pairing: &'a mut Pairing) -> Self {
+    fn new(
+        trees: PerSide<&'a CallTree>,
+        pairing: &'a mut Pairing,
+        left_out: PerSide<&'a Vec<bool>>,
+    ) -> Self {
         let measure = Measure::of(trees);
-        Finder { trees, pairing, measure, taken: PerSide::default(), list: Vec::new() }
+        Finder { trees, pairing, left_out, measure, taken: PerSide::default(), list: Vec::new() }
+    }
+
+    fn is_left_out(&self, side: Side, call: CallId) -> bool {
+        self.left_out[side].get(call.index()).copied().unwrap_or(false)
     }
 
     fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
@@ -152,6 +167,7 @@ impl<'a> Finder<'a> {
         while next < tree.len() {
             let call = CallId(next as u32);
             let is_root = self.partner(side, call).is_none()
+                && !self.is_left_out(side, call)
                 && names::is_region(tree, call)
                 && self.fused_something(side, call);
             if is_root {

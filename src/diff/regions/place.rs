@@ -109,7 +109,9 @@ impl Finder<'_> {
         tree.subtree(call).all(|below| {
             let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);
             is_query
-                || (self.partner(side, below).is_none() && self.taken[side][below.index()] == NONE)
+                || (self.partner(side, below).is_none()
+                    && self.taken[side][below.index()] == NONE
+                    && !self.is_left_out(side, below))
         })
     }
 }

@@ -4,14 +4,19 @@
 //! left. What nothing tells is left out, and little evidence is called little.
 
 mod engine;
+mod network;
+mod products;
 mod shapes;
 mod signs;
+mod sizes;
 
+use super::layers::{Stack, StackKind};
 use super::{Layers, Measure, Steps};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::CallTree;
+use network::Network;
 use serde::Serialize;
+use shapes::Shapes;
 use signs::Signs;
-use std::collections::BTreeMap;
 
 /// What sort of network a model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -76,11 +81,12 @@ pub struct Found<T> {
 /// The model that was run, as far as the trace tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Model {
-    /// Class of the outermost module with most time.
+    /// Class of the outermost module with most time: the main network of a pipeline. Without modules, the
+    /// file of the model that its frames are of (`resnet.py`).
     pub root: Option<String>,
     /// What sort of network it is.
     pub architecture: Option<Found<Architecture>>,
-    /// Layers of each stack, by class: `BertLayer x 12`.
+    /// Layers of each stack of it, by class: `BertLayer x 12`.
     pub layers: Vec<String>,
     /// Heads of the attention's queries.
     pub heads: Option<u64>,
@@ -101,59 +107,34 @@ impl Model {
             true => Measure::GpuTime,
             false => Measure::HostSelfTime,
         };
-        let shapes = shapes::Shapes::of(tree);
+        let network = Network::of(tree);
+        let shapes = Shapes::of(tree, &network, measure);
+        let architecture = Architecture::of(tree);
+        // Towers of a recommender have no vectors between layers that are all as wide.
+        let is_recommender =
+            architecture.as_ref().is_some_and(|found| found.what == Architecture::Recommender);
         Model {
-            root: root(tree),
-            architecture: Architecture::of(tree),
-            layers: layers(&Layers::in_steps(tree, measure, &Steps::of(tree))),
+            layers: layers(&Layers::in_steps(tree, measure, &Steps::of(tree)), &network),
+            root: network.name,
+            architecture,
             heads: shapes.heads,
             head_size: shapes.head_size,
-            hidden_size: shapes.hidden_size,
+            hidden_size: shapes.hidden_size.filter(|_| !is_recommender),
             types: shapes.types,
             engine: engine::of(tree),
         }
     }
 }
 
-/// Modules around a model that are none of its own.
-const WRAPPERS: [&str; 6] = [
-    "DistributedDataParallel",
-    "FullyShardedDataParallel",
-    "DataParallel",
-    "OptimizedModule",
-    "DeepSpeedEngine",
-    "Float16Module",
-];
-
-/// A module that launched less than one part in this many of all GPU time is not the model: beside a
-/// replayed graph, a sampler is left.
-const ROOT_SHARE: i64 = 10;
-
-/// Class of the outermost module that launched most, wrappers left out; by time on the host where the
-/// trace has no GPU events.
-fn root(tree: &CallTree) -> Option<String> {
-    let is_own = |call: CallId| {
-        let class = ModuleName::of(tree.name(call)).map(|module| module.class);
-        class.is_some_and(|class| !WRAPPERS.contains(&class))
+/// The stacks of the main network; those of graphs belong to it, as far as anything tells.
+fn layers(layers: &Layers, network: &Network<'_>) -> Vec<String> {
+    let own = network.instances();
+    let is_own = |stack: &&Stack| match stack.kind {
+        StackKind::Modules => {
+            own.is_empty() || stack.layers.iter().any(|layer| own.contains(layer.instance.as_str()))
+        }
+        StackKind::Graph => true,
     };
-    let is_outermost = |&call: &CallId| is_own(call) && !tree.ancestors(call).any(is_own);
-    let launched = |call: CallId| -> i64 {
-        let below = (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32));
-        below.filter(|&c| tree.kind(c) == CallKind::Gpu).map(|c| tree.duration(c).0).sum()
-    };
-    let all: i64 = tree.roots().map(launched).sum();
-    let weight = |call| if all > 0 { launched(call) } else { tree.duration(call).0 };
-    let mut times: BTreeMap<&str, i64> = BTreeMap::new();
-    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame).filter(is_outermost)
-    {
-        *times.entry(ModuleName::class_or_name(tree.name(call))).or_default() += weight(call);
-    }
-    times.retain(|_, time| *time > all / ROOT_SHARE);
-    let most = times.into_iter().max_by_key(|&(class, time)| (time, std::cmp::Reverse(class)));
-    most.map(|(class, _)| class.to_owned())
-}
-
-fn layers(layers: &Layers) -> Vec<String> {
-    let stacks = layers.stacks().iter();
+    let stacks = layers.stacks().iter().filter(is_own);
     stacks.map(|stack| format!("{} x {}", stack.class, stack.layers.len())).collect()
 }

@@ -1,5 +1,7 @@
 //! The names of modules, ops and kernels → the signs of an architecture, and which one they tell.
 
+use super::products::Products;
+use super::sizes::Weight;
 use super::{Architecture, Found};
 use crate::program::Words;
 use crate::trace::TextId;
@@ -21,18 +23,20 @@ enum Sign {
     Experts,
     Attention,
     Causal,
+    Decoder,
     Encoder,
     Convolution,
     Recurrence,
 }
 
 /// Which words in names of modules and ops, and of kernels, show a sign.
-const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
+const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
         &[
             "EmbeddingBag",
             "EmbeddingBagCollection",
+            "embedding_bag",
             "split_embedding",
             "fbgemm",
             "DLRM",
@@ -43,8 +47,9 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
     (
         Sign::Denoising,
         &[
-            "UNet",
-            "UNet2DConditionModel",
+            "ConditionModel",
+            "UNet2DModel",
+            "UNetModel",
             "Transformer2DModel",
             "Transformer3DModel",
             "FluxTransformer",
@@ -121,8 +126,6 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
             "Llama",
             "Qwen",
             "Mistral",
-            "Decoder",
-            "DecoderLayer",
             "kv_cache",
             "reshape_and_cache",
             "rotary_embedding",
@@ -146,6 +149,7 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
             "store_kvcache",
         ],
     ),
+    (Sign::Decoder, &["Decoder", "DecoderLayer"], &[]),
     (
         Sign::Encoder,
         &[
@@ -164,7 +168,21 @@ const SIGNS: [(Sign, &[&str], &[&str]); 9] = [
     ),
     (
         Sign::Convolution,
-        &["convolution", "Conv2d", "Conv1d", "Conv3d", "cudnn_convolution", "miopen_convolution"],
+        &[
+            "convolution",
+            "Conv2d",
+            "Conv1d",
+            "Conv3d",
+            "cudnn_convolution",
+            "miopen_convolution",
+            "ConvNext",
+            "DenseNet",
+            "EfficientNet",
+            "MobileNet",
+            "RegNet",
+            "ResNet",
+            "VGG",
+        ],
         &[
             "conv",
             "convolve",
@@ -211,6 +229,10 @@ impl Signs {
             })
             .into();
         let mut signs = Signs { shown: BTreeMap::new() };
+        let softmaxes = attention_by_products(tree);
+        if softmaxes > 0 {
+            signs.show(Sign::Attention, false, "softmax between products", softmaxes);
+        }
         for ((is_kernel, name), count) in counts {
             let words = Words::of(name);
             for (sign, patterns) in &patterns {
@@ -249,8 +271,12 @@ impl Signs {
             (A::MixtureOfExperts, &[Sign::Experts, Sign::Attention])
         } else if attention && self.has(Sign::Causal) && !self.tells_encoder() {
             (A::DecoderTransformer, &[Sign::Causal, Sign::Attention])
+        } else if attention && self.has(Sign::Encoder) && self.has(Sign::Decoder) {
+            (A::Transformer, &[Sign::Encoder, Sign::Decoder, Sign::Attention])
         } else if attention && self.has(Sign::Encoder) {
             (A::EncoderTransformer, &[Sign::Encoder, Sign::Attention])
+        } else if attention && self.has(Sign::Decoder) {
+            (A::DecoderTransformer, &[Sign::Decoder, Sign::Attention])
         } else if attention {
             (A::Transformer, &[Sign::Attention])
         } else if self.has(Sign::Lookup) {
@@ -297,6 +323,15 @@ fn shortened(name: &str) -> String {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
     }
+}
+
+/// How often attention is computed by products and a softmax, without an op of that name.
+fn attention_by_products(tree: &CallTree) -> usize {
+    let mut products = Products::default();
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
+        products.look_at(tree, call, Weight::default);
+    }
+    products.attention()
 }
 
 /// The calls whose names may show a sign.

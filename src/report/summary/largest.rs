@@ -1,7 +1,7 @@
 //! [`Analysis`] → where the time differs most: rows of one name at one lowest common node together,
 //! with what the calls below became.
 
-use crate::analysis::{Analysis, OTHER_STEPS, Row, RowKind};
+use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
@@ -11,7 +11,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// All rows of one name at one lowest common node; all that are in steps without a partner, where one
+/// Name of the rows in steps that have no counterpart.
+const OTHER_STEPS: &str = "(steps without a counterpart)";
+
+/// All rows of one name at one lowest common node; all that are in steps without a counterpart, where one
 /// trace has more steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {

@@ -29,16 +29,18 @@ pub struct WallSummary {
 /// The wall time of one side. All but `step_*` are sums over the window.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSide {
-    /// Number of steps; 1 where the window is looked at as a whole.
+    /// Number of steps that are compared; 1 where the window is looked at as a whole.
     pub steps: u64,
-    /// Length of the window in µs: busy + idle + before.
+    /// Length of the window in µs: busy + idle + before + unpaired steps.
     pub wall_us: f64,
-    /// Time in which work of the window ran, in µs.
+    /// Time in which work of the compared steps ran, in µs.
     pub busy_us: f64,
     /// Time in which nothing ran, in µs.
     pub idle_us: f64,
-    /// Time of work that was launched before the window, and of the gaps before it, in µs.
+    /// Time of work that was launched before the window or was not selected, and of the gaps before it, in µs.
     pub before_window_us: f64,
+    /// Time of steps without a counterpart, in µs.
+    pub unpaired_steps_us: f64,
     /// Idle time by kind, in µs.
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
     /// Own wall (busy + idle) of a step, in µs.
@@ -103,6 +105,7 @@ fn side(analysis: &Analysis, side: Side) -> WallSide {
         busy_us: totals.busy.as_micros(),
         idle_us: totals.idle.as_micros(),
         before_window_us: totals.before.as_micros(),
+        unpaired_steps_us: totals.alone.as_micros(),
         idle_by_kind_us: some.map(|(kind, time)| (kind, time.as_micros())).collect(),
         step_wall_us: totals.step_ms() * 1e3,
         idle_share: totals.idle_share(),

@@ -41,8 +41,8 @@ pub fn answer(analysis: &Analysis) -> String {
     text
 }
 
-/// What the sentence leaves out: work that was launched before the window, and how far several runs of
-/// a side lie apart.
+/// What the sentence leaves out: work that was launched before the window or was not selected, steps without a
+/// counterpart, and how far several runs of a side lie apart.
 pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of(totals);
@@ -50,10 +50,17 @@ pub fn answer_remarks(analysis: &Analysis) -> Vec<String> {
         analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
         let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
+        let is_selected =
+            Side::BOTH.iter().any(|&side| !analysis.tree(side).trace().unselected().is_empty());
+        let more = if is_selected { " or was not selected" } else { "" };
         remarks.push(format!(
-            "not in it: {a} → {b} {} of the window for work that was launched before it",
+            "not in it: {a} → {b} {} of the window for work that was launched before it{more}",
             figures.unit
         ));
+    }
+    if let Some(paired) = analysis.wall().paired_steps() {
+        let [a, b] = Side::BOTH.map(|side| analysis.steps(side).len() as u64 - paired);
+        remarks.push(format!("not in it: {a} → {b} steps without a counterpart"));
     }
     let runs = Side::BOTH.into_iter().filter_map(|side| runs(analysis, side, figures));
     remarks.extend(runs);
@@ -123,7 +130,9 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    let others = &causes.list()[leading.len()..];
+    // What was launched before the steps is no part of the difference that the causes add up to.
+    let others = causes.list()[leading.len()..].iter();
+    let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
     let rest = (!others.is_empty()).then(|| {
         let sum = figures.signed(sum.0 as f64);

@@ -37,14 +37,13 @@ pub fn sentence(analysis: &Analysis) -> String {
     }
 }
 
-/// Totals of different numbers of steps do not compare: what they come to per step.
+/// Totals of different numbers of steps do not compare: what the compared steps come to per step.
 fn per_step(analysis: &Analysis, unit: Unit) -> String {
-    let counts = PerSide::from_fn(|side| analysis.steps(side).len() as i64);
+    let counts = PerSide::from_fn(|side| analysis.steps(side).len());
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
         return String::new();
     }
-    let totals = analysis.account().totals.map(|totals| totals.time);
-    let time = PerSide::from_fn(|side| Nanos(totals[side].0 / counts[side]));
+    let time = analysis.judged().total.mean_us.map(|micros| Nanos((micros * 1e3).round() as i64));
     format!(
         "; per step {} {label} → {} {label} ({})",
         unit.show(time.baseline),

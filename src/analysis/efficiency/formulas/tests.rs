@@ -354,3 +354,54 @@ fn sizes_beyond_all_numbers_do_not_wrap() {
     let values = format!(r#""[1, 1]", "[{big}, 1]", "[1, 1]", "False", "[0, 0]", "1""#);
     assert_eq!(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", &values), None);
 }
+
+#[test]
+fn a_compiled_kernel_that_takes_a_part_of_a_tensor_counts_that_part() {
+    let types = r#"["float", "float", "Scalar"]"#;
+    let dims = "[[4, 24], [4, 8], []]";
+    let found = |name: &str, launched: &str| {
+        let concrete = format!(r#"["", "", "{launched}"]"#);
+        figures(demand(name, dims, types, "", &concrete))
+    };
+    // 32 values of one third are read, and 32 written.
+    assert_eq!(found("triton_poi_fused_add_slice_0", "32"), (32.0, 4.0 * 64.0));
+    // Without a slice a kernel reads all that it is given, however it is launched.
+    assert_eq!(found("triton_poi_fused_max_pool2d_0", "32").1, 4.0 * 128.0);
+    // A launch of which nothing is recorded tells nothing.
+    assert_eq!(found("triton_poi_fused_add_slice_0", "").1, 4.0 * 128.0);
+    // A gate reads both halves.
+    let (_, gate) = figures(demand(
+        "triton_poi_fused_mul_silu_slice_1",
+        "[[4, 16], [4, 8], []]",
+        types,
+        "",
+        r#"["", "", "32"]"#,
+    ));
+    assert_eq!(gate, 4.0 * 96.0);
+}
+
+#[test]
+fn a_compiled_embedding_reads_the_rows_that_it_takes_and_not_its_table() {
+    let dims = "[[2, 4], [5000, 16], [2, 4, 16], [], []]";
+    let types = r#"["long int", "float", "float", "Scalar", "Scalar"]"#;
+    let concrete = r#"["", "", "", "8", "16"]"#;
+    let found = demand("triton_per_fused_embedding_0", dims, types, "", concrete);
+    assert_eq!(figures(found).1, 8.0 * 8.0 + 4.0 * (128.0 + 128.0));
+}
+
+#[test]
+fn the_gradient_of_a_loss_writes_one_value_for_each_target() {
+    let dims = "[[], [4096, 8000], [4096], [], [], [], []]";
+    let types = r#"["float", "float", "long int", "", "Scalar", "Scalar", "float"]"#;
+    let found = demand("aten::nll_loss_backward", dims, types, "", "");
+    // One gradient, a target and a value for each of 4096; zeros are filled in by another op.
+    assert_eq!(figures(found), (4096.0, 4.0 + 4096.0 * (8.0 + 4.0)));
+}
+
+#[test]
+fn the_two_factors_of_addcmul_are_read_once_since_optimizers_pass_one_tensor_twice() {
+    let types = r#"["float", "float", "float", "Scalar"]"#;
+    let of = |name| figures(demand(name, "[[8, 4], [8, 4], [8, 4], []]", types, "", ""));
+    assert_eq!(of("aten::addcmul_"), (96.0, 4.0 * 32.0 * 3.0));
+    assert_eq!(of("aten::addcdiv_"), (96.0, 4.0 * 32.0 * 4.0));
+}

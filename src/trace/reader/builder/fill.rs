@@ -3,6 +3,7 @@
 use super::super::cursor::Value;
 use super::super::decode::Marks;
 use super::super::event::{Args, Fields};
+use super::super::normal;
 use super::super::numbers;
 use super::super::oddity::Oddity;
 use super::super::strings::Form;
@@ -93,7 +94,8 @@ impl Builder {
         place: Place,
     ) {
         let mut list = |value: Value<'_>| match value {
-            Value::Composite(raw) => self.text(raw, Form::Text, place),
+            Value::Composite(raw) if normal::is_normal(raw) => self.text(raw, Form::Text, place),
+            Value::Composite(raw) => self.strings.add(&normal::normalised(raw).0),
             Value::Absent | Value::Text(_) | Value::Scalar(_) | Value::Null => TextId::EMPTY,
         };
         let grid = Grid { grid: list(args.grid), block: list(args.block) };

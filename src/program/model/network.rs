@@ -1,0 +1,188 @@
+//! Modules and frames → the network that took most of the time: its name, and the calls that it is made of.
+//!
+//! A pipeline runs several networks one after the other: what is said of sizes and layers is said of the main
+//! one.
+
+use crate::trace::TextId;
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Modules around a model that are none of its own.
+const WRAPPERS: [&str; 6] = [
+    "DistributedDataParallel",
+    "FullyShardedDataParallel",
+    "DataParallel",
+    "OptimizedModule",
+    "DeepSpeedEngine",
+    "Float16Module",
+];
+
+/// A module that launched less than one part in this many of all GPU time is not the model: beside a
+/// replayed graph, a sampler is left.
+const ROOT_SHARE: i64 = 10;
+
+/// A module with so many calls of modules below it is a network, however little it launched: forward
+/// passes are a small part of training with checkpoints, and a capture runs no kernels.
+const MANY_MODULES: usize = 8;
+
+/// Folders in which libraries keep a file for each model, and how the names of these files begin.
+const MODEL_FILES: [(&str, &str); 8] = [
+    ("diffusers/models/", "transformer_"),
+    ("diffusers/models/", "unet_"),
+    ("sglang/srt/models/", ""),
+    ("timm/models/", ""),
+    ("torchrec/models/", ""),
+    ("torchvision/models/", ""),
+    ("transformers/models/", "modeling_"),
+    ("vllm/model_executor/models/", ""),
+];
+
+/// Files in these folders that are no model's own; those that begin with `_` are none either.
+const SHARED_FILES: [&str; 6] =
+    ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
+
+/// The main network of a trace.
+#[derive(Debug, Default)]
+pub(super) struct Network<'t> {
+    /// Class of its outermost module; without one, the file that its code is in.
+    pub(super) name: Option<String>,
+    /// Its outermost calls; empty where modules do not tell.
+    pub(super) calls: Vec<CallId>,
+    /// Whether modules tell of another network, too.
+    pub(super) has_others: bool,
+    tree: Option<&'t CallTree>,
+}
+
+/// The outermost modules of one class.
+#[derive(Default)]
+struct Outermost {
+    time: i64,
+    modules: usize,
+    calls: Vec<CallId>,
+}
+
+impl<'t> Network<'t> {
+    pub(super) fn of(tree: &'t CallTree) -> Network<'t> {
+        let all: i64 = tree.roots().map(|root| gpu_time(tree, root)).sum();
+        let weight = |call| if all > 0 { gpu_time(tree, call) } else { tree.duration(call).0 };
+        let mut classes: BTreeMap<&str, Outermost> = BTreeMap::new();
+        for call in outermost(tree) {
+            let class = classes.entry(ModuleName::class_or_name(tree.name(call))).or_default();
+            class.time += weight(call);
+            class.modules = class.modules.max(modules_below(tree, call));
+            class.calls.push(call);
+        }
+        let is_replayed = !tree.replays().is_empty();
+        classes.retain(|_, class| {
+            let is_large = class.time > all / ROOT_SHARE;
+            is_large || (!is_replayed && class.modules >= MANY_MODULES)
+        });
+        let has_others = classes.len() > 1;
+        let most = classes.into_iter().max_by_key(|(name, class)| (class.time, Reverse(*name)));
+        match most {
+            Some((name, class)) => Network {
+                name: Some(name.to_owned()),
+                calls: class.calls,
+                has_others,
+                tree: Some(tree),
+            },
+            None => Network { name: model_file(tree), tree: Some(tree), ..Network::default() },
+        }
+    }
+
+    /// Names of the modules that it is made of: `BertLayer_3`.
+    pub(super) fn instances(&self) -> BTreeSet<&'t str> {
+        let Some(tree) = self.tree else { return BTreeSet::new() };
+        let below = self.calls.iter().flat_map(|&call| below(tree, call));
+        let modules = below.filter_map(|call| ModuleName::of(tree.name(call)));
+        modules.map(|module| module.instance).collect()
+    }
+}
+
+/// Calls of modules that no other module called, wrappers left out.
+fn outermost(tree: &CallTree) -> impl Iterator<Item = CallId> + '_ {
+    let is_own = |call: CallId| {
+        let class = ModuleName::of(tree.name(call)).map(|module| module.class);
+        class.is_some_and(|class| !WRAPPERS.contains(&class))
+    };
+    let frames = tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame);
+    frames.filter(move |&call| is_own(call) && !tree.ancestors(call).any(is_own))
+}
+
+/// A call and all calls below it.
+pub(super) fn below(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> + use<> {
+    (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32))
+}
+
+/// Time of the GPU events that a call launched.
+pub(super) fn gpu_time(tree: &CallTree, call: CallId) -> i64 {
+    let events = below(tree, call).filter(|&call| tree.kind(call) == CallKind::Gpu);
+    events.map(|event| tree.duration(event).0).sum()
+}
+
+fn modules_below(tree: &CallTree, call: CallId) -> usize {
+    below(tree, call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
+}
+
+/// The file of a model that most frames are of: `resnet.py`.
+fn model_file(tree: &CallTree) -> Option<String> {
+    let trace = tree.trace();
+    let mut texts: FxHashMap<TextId, u64> = FxHashMap::default();
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame) {
+        if let Some(event) = tree.event(call) {
+            *texts.entry(trace.name_id(event)).or_default() += 1;
+        }
+    }
+    for (_, &stack) in trace.call_stacks().iter() {
+        *texts.entry(stack).or_default() += 1;
+    }
+    let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+    for (text, count) in texts {
+        if let Some(file) = file_of_model(trace.text(text)) {
+            *files.entry(file).or_default() += count;
+        }
+    }
+    let most = files.into_iter().max_by_key(|&(file, count)| (count, Reverse(file)));
+    most.map(|(file, _)| file.to_owned())
+}
+
+/// `vllm/model_executor/models/gpt_oss.py(615): forward` → `gpt_oss.py`.
+fn file_of_model(frame: &str) -> Option<&str> {
+    MODEL_FILES.iter().find_map(|(folder, begins)| {
+        let path = frame.split_once(folder)?.1;
+        let path = &path[..path.find(".py")? + ".py".len()];
+        let file = path.rsplit('/').next()?;
+        let name = file.strip_prefix(begins)?.strip_suffix(".py")?;
+        (!name.starts_with('_') && !SHARED_FILES.contains(&name)).then_some(file)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_of_model;
+
+    #[test]
+    fn files_of_models_are_told_from_what_they_share() {
+        let found = |frame| file_of_model(frame);
+        assert_eq!(
+            found("vllm/model_executor/models/gpt_oss.py(615): forward"),
+            Some("gpt_oss.py")
+        );
+        let qwen = "/opt/site-packages/transformers/models/qwen2/modeling_qwen2.py(33): forward";
+        assert_eq!(found(qwen), Some("modeling_qwen2.py"));
+        let stack =
+            "<built-in function linear>;torchvision/models/resnet.py(249): forward;a.py(1): b";
+        assert_eq!(found(stack), Some("resnet.py"));
+        for other in [
+            "sglang/srt/models/utils.py(12): f",
+            "timm/models/_manipulate.py(5): checkpoint_seq",
+            "diffusers/models/resnet.py(20): forward",
+            "transformers/models/qwen2/tokenization_qwen2.py(3): f",
+            "mymodels/resnet.py(3): forward",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `action.yml`: what it installs and runs on the runners of others.
+#![cfg(all(feature = "cli", feature = "model", unix))]
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+#[derive(Deserialize)]
+struct Action {
+    inputs: BTreeMap<String, serde::de::IgnoredAny>,
+    runs: Runs,
+}
+
+#[derive(Deserialize)]
+struct Runs {
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(default)]
+    run: String,
+    #[serde(default)]
+    uses: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+fn action() -> Action {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml");
+    serde_saphyr::from_str(&fs::read_to_string(path).expect("the action")).expect("YAML")
+}
+
+/// A program of a folder.
+fn program(bin: &Path, name: &str, text: &str) {
+    let path = bin.join(name);
+    fs::write(&path, format!("#!/bin/bash\n{text}\n")).expect("a writable folder");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+}
+
+/// A runner: its `cargo` writes down what it was asked and installs the command that is tested, and a `tracetree`
+/// that nobody should run is on its PATH.
+struct Runner {
+    folder: tempfile::TempDir,
+}
+
+impl Runner {
+    fn new() -> Runner {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let bin = folder.path().join("bin");
+        fs::create_dir_all(&bin).expect("a folder");
+        program(&bin, "tracetree", r#"echo "$*" >> "$RUNNER_TEMP/strange"; exit 0"#);
+        program(
+            &bin,
+            "cargo",
+            &format!(
+                r#"echo "$*" >> "$RUNNER_TEMP/cargo"
+                while [ $# -gt 0 ]; do [ "$1" = --root ] && root=$2; shift; done
+                mkdir -p "$root/bin" && ln -sf '{}' "$root/bin/tracetree""#,
+                env!("CARGO_BIN_EXE_tracetree")
+            ),
+        );
+        Runner { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_default()
+    }
+
+    /// Runs a step as a runner does: inputs come through its environment alone.
+    fn run(&self, step: &Step, inputs: &[(&str, &str)]) -> Output {
+        let input = |text: &str| {
+            let name = text.trim_start_matches("${{ inputs.").trim_end_matches(" }}");
+            inputs
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or("", |(_, value)| *value)
+                .to_owned()
+        };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("bash");
+        command
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &step.run])
+            .current_dir(self.path())
+            .env("PATH", format!("{}:{path}", self.path().join("bin").display()))
+            .env("RUNNER_TEMP", self.path())
+            .env("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR"))
+            .env("GITHUB_OUTPUT", self.path().join("output"))
+            .env("GITHUB_STEP_SUMMARY", self.path().join("summary"));
+        for (name, value) in &step.env {
+            command.env(name, input(value));
+        }
+        command.output().expect("bash")
+    }
+}
+
+#[test]
+fn the_action_installs_its_own_checkout_and_runs_what_it_installed() {
+    let (action, runner) = (action(), Runner::new());
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
+    let of = |name: &str| traces.join(name).display().to_string();
+    let (base, runs) = (of("cnn_eager.pt.trace.json.gz"), of("cnn_eager.pt.trace.json.gz"));
+    let inputs = [("base", &*base), ("runs", &*runs), ("inconclusive", "pass")];
+    for step in &action.runs.steps {
+        let output = runner.run(step, &inputs);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let asked = runner.read("cargo");
+    let checkout = env!("CARGO_MANIFEST_DIR");
+    assert!(asked.starts_with("install ") && asked.contains(" --locked "), "{asked}");
+    assert!(asked.contains(&format!(" --path {checkout} ")), "{asked}");
+    assert!(runner.read("output").starts_with("outcome="), "{}", runner.read("output"));
+    assert!(!runner.read("summary").is_empty());
+    assert_eq!(runner.read("strange"), "", "a `tracetree` of PATH was run");
+}
+
+#[test]
+fn the_action_asks_no_registry_by_name() {
+    for step in action().runs.steps {
+        assert_eq!(step.uses, "", "steps of others need a pinned commit");
+        for line in step.run.lines().filter(|line| line.contains("cargo ")) {
+            assert!(line.contains("--path") && line.contains("--locked"), "{line}");
+            assert!(!line.contains('@'), "{line}");
+        }
+        for word in ["curl", "wget", "pip ", "npm ", "--git", "command -v tracetree"] {
+            assert!(!step.run.contains(word), "{word} in {}", step.run);
+        }
+    }
+}
+
+#[test]
+fn inputs_of_the_action_are_no_part_of_its_scripts() {
+    let action = action();
+    for step in &action.runs.steps {
+        assert!(!step.run.contains("${{"), "{}", step.run);
+        for name in step.env.keys() {
+            let quoted = step.run.matches(&format!("\"${name}\"")).count();
+            assert_eq!(step.run.matches(&format!("${name}")).count(), quoted, "${name} unquoted");
+        }
+    }
+    assert!(!action.inputs.contains_key("version"), "what runs is what `uses:` names");
+    let runner = Runner::new();
+    let check = action.runs.steps.last().expect("a step");
+    runner.run(&action.runs.steps[0], &[]);
+    let evil = "x\"; touch \"$RUNNER_TEMP/strange\"; $(touch strange) `touch strange` ' #";
+    runner.run(check, &[("base", evil), ("runs", evil), ("rules", evil), ("inconclusive", "pass")]);
+    assert!(!runner.path().join("strange").exists(), "an input was run");
+}
