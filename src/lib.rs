@@ -85,6 +85,9 @@
 //! | `model` | the module `model` |
 //! | `cli` | the command `tracetree`, with all of these; on by default |
 
+// Files are written in `storage` alone.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 // The command line names the library as other programs do.
 #[cfg(feature = "cli")]
 extern crate self as tracetree;
@@ -97,6 +100,7 @@ mod comparison;
 mod condition;
 pub mod diff;
 pub mod error;
+mod escape;
 #[cfg(feature = "parquet")]
 pub mod fleet;
 pub mod gate;
@@ -118,6 +122,7 @@ pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};
 pub use report::Report;
 pub use side::{PerSide, Presence, Side};
+pub use storage::write_file;
 pub use trace::{Trace, Uid};
 pub use tree::CallTree;
 

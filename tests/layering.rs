@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data passes them.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
+    "escape",
     "error",
     "cancel",
     "storage",
@@ -22,7 +23,7 @@ const LAYERS: [&str; 15] = [
     "fleet",
 ];
 /// Beside the line: what it may use.
-const MODEL: [&str; 3] = ["error", "condition", "trace"];
+const MODEL: [&str; 4] = ["escape", "error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
@@ -229,7 +230,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     // Files that users write: aliases, categories, rules, scenarios.
     ("tokio", &["storage"]),
     ("toml", &["diff", "analysis", "gate", "model"]),
-    ("twox_hash", &["trace", "fleet"]),
+    ("twox_hash", &["trace", "report", "fleet"]),
     ("zstd", &["trace"]),
 ];
 

@@ -18,8 +18,8 @@ use tracetree::cli::summary_text;
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
-    Emit, ReportOptions, answer, answer_remarks, cause_lines, evidence, node_name, summarise,
-    verdict, write_merged_tree, write_summary,
+    Emit, Existing, ReportOptions, answer, answer_remarks, cause_lines, evidence, node_name,
+    summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -373,16 +373,21 @@ impl Comparison {
     /// that `emit` names (`html`, `md`, `xlsx`, `svg`, `perfetto`, or `all`; by default `html` and
     /// `md`). Returns the files.
     ///
-    /// Raises `OSError` where the folder cannot be written, `UsageError` where it is a file or a
-    /// format is not known.
-    #[pyo3(signature = (folder, emit=None))]
+    /// Raises `OSError` where the folder cannot be written, `UsageError` where it is a file, a format is
+    /// not known, or the folder contains files of the same names that tracetree did not write (`force`
+    /// overwrites them).
+    #[pyo3(signature = (folder, emit=None, *, force=false))]
     fn report(
         &self,
         py: Python<'_>,
         folder: PathBuf,
         emit: Option<Emits>,
+        force: bool,
     ) -> PyResult<Vec<PathBuf>> {
         let mut options = ReportOptions::default();
+        if force {
+            options.existing = Existing::Replace;
+        }
         if let Some(emit) = emit {
             options.emits = emit.formats(py)?;
         }

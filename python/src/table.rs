@@ -1,16 +1,18 @@
 //! A table of a comparison, as Arrow, as CSV and as Python's own values.
 
+use crate::errors::raise;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tracetree::report::{ArrowTable, column_name, write_csv};
+use tracetree::report::{ArrowTable, CsvTexts, column_name, write_csv_with};
 use tracetree::tables::{self, Cell, ColumnType, RowSink};
+use tracetree::write_file;
 
 /// A table of a comparison.
 ///
@@ -215,23 +217,22 @@ impl Table {
 
     /// The table as CSV, with the columns of the report folder. Returns the text, or writes it to
     /// `path` and returns `None`.
-    #[pyo3(signature = (path=None))]
-    fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>) -> PyResult<Option<String>> {
+    ///
+    /// As in the report folder, `'` goes before texts that a spreadsheet would take for a formula, and
+    /// control characters are escaped; `raw` leaves all texts as they are in the trace.
+    #[pyo3(signature = (path=None, *, raw=false))]
+    fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>, raw: bool) -> PyResult<Option<String>> {
+        let texts = if raw { CsvTexts::AsTheyAre } else { CsvTexts::default() };
         let text = py.detach(|| {
             let mut text = Vec::new();
-            write_csv(&self.table, &mut text).map(|()| text)
+            write_csv_with(&self.table, texts, &mut text).map(|()| text)
         });
         let text = text.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let Some(path) = path else {
             return Ok(Some(String::from_utf8_lossy(&text).into_owned()));
         };
-        match py.detach(|| std::fs::write(&path, &text)) {
-            Ok(()) => Ok(None),
-            Err(error) => {
-                let message = "cannot write the table";
-                Err(PyOSError::new_err((error.raw_os_error(), message, path)))
-            }
-        }
+        let written = py.detach(|| write_file(&path, &text));
+        written.map(|()| None).map_err(|error| raise(py, &error))
     }
 }
 

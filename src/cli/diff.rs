@@ -8,7 +8,9 @@ use super::{Outcome, fleet, load, summary};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::is_folder;
 use tracetree::gate::run_files;
-use tracetree::report::{one_line, write_csv_with, write_markdown, write_summary};
+use tracetree::report::{
+    ReportOptions, one_line, was_interrupted, write_csv_with, write_markdown, write_summary,
+};
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
@@ -38,14 +40,32 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("give two traces, or two directories with the traces of several ranks")
 }
 
+/// Refuses an output folder before the traces are read for it, and warns of a report that is replaced though
+/// it never was whole.
+fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
+    options.check_target(folder)?;
+    if was_interrupted(folder) {
+        console.say(&format!(
+            "warning: the run that wrote the report in {} was stopped before all files were in place. They are \
+             replaced now; discard what you took from them.",
+            folder.display()
+        ));
+    }
+    Ok(())
+}
+
 fn run_pair(
     args: &DiffArgs,
     runs: PerSide<Vec<PathBuf>>,
     console: &mut Console,
 ) -> Result<Outcome> {
+    let options = args.emit.options(console.unfinished());
+    if !args.no_report {
+        check_output(&args.output, &options, console)?;
+    }
     let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
     let analysis = comparison.analysis();
-    let report = comparison.report(args.emit.options(console.unfinished()));
+    let report = comparison.report(options);
     if !args.no_report {
         console.progress().stage("writing the report", || report.write(&args.output))?;
     }

@@ -4,7 +4,7 @@ use super::headings;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
-use tracetree::report::{CsvTexts, Emit, ReportOptions, TableFormat, Unfinished};
+use tracetree::report::{CsvTexts, Emit, Existing, ReportOptions, TableFormat, Unfinished};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
@@ -28,9 +28,16 @@ pub(super) struct EmitArgs {
     /// Most pairs and single calls in perfetto.json.gz; those with the least time are left out.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
-    /// Put ' before texts in CSV that a spreadsheet would take for a formula (they begin with = + - @).
+    /// Write texts in CSV as they are in the trace. By default ' goes before those that a spreadsheet would take
+    /// for a formula (they begin with = + - @), and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
+    csv_raw: bool,
+    /// The default now.
+    #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
+    /// Overwrite files of the report's names that tracetree did not write.
+    #[arg(long, help_heading = headings::REPORT)]
+    force: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,14 +101,19 @@ impl EmitArgs {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        let (perfetto_slices, csv_texts) = (self.perfetto_slices, self.csv_texts());
-        let tables = self.tables.formats();
-        ReportOptions { tables, emits, perfetto_slices, csv_texts, unfinished }
+        ReportOptions {
+            tables: self.tables.formats(),
+            emits,
+            perfetto_slices: self.perfetto_slices,
+            csv_texts: self.csv_texts(),
+            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            unfinished,
+        }
     }
 
     /// The texts in tables.
     pub(super) fn csv_texts(&self) -> CsvTexts {
-        if self.csv_safe { CsvTexts::ForSpreadsheets } else { CsvTexts::AsTheyAre }
+        if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
 
     /// Shows the page of a report where that is asked for. A machine without a browser is no error.

@@ -95,7 +95,12 @@ fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
     for SharedWord { word, weight } in &partner.words {
         let tells = if *weight >= 1.0 { "tells alone" } else { "too common to tell alone" };
-        writeln!(out, "  {:<22}{word} weighs {weight:.2}: {tells}", "word in both names")?;
+        writeln!(
+            out,
+            "  {:<22}{} weighs {weight:.2}: {tells}",
+            "word in both names",
+            one_line(word)
+        )?;
     }
     writeln!(out, "  {:<22}{} siblings apart", "position", partner.distance)
 }

@@ -30,9 +30,11 @@ pub(super) fn run(
     let files = FleetFiles {
         tables: report.tables.clone(),
         csv_texts: report.csv_texts,
+        existing: report.existing,
         has_page: report.emits.contains(&Emit::Html),
         has_reports: true,
     };
+    files.check_target(&args.output)?;
     let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
     let counter = console.progress().counting("comparing ranks", plan.pairs.len());
     let lost = map_all(&plan, &mapping, |_| counter.one_done())?;

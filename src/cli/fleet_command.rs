@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use tracetree::fleet::{
     Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, Status, map_all, read_lost, whole_path,
 };
-use tracetree::report::{CsvTexts, ReportOptions};
+use tracetree::report::{CsvTexts, Existing, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
@@ -68,6 +68,9 @@ struct OutputArgs {
     /// Leave out fleet.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
+    /// Overwrite files of the fleet's names that tracetree did not write.
+    #[arg(long, help_heading = headings::REPORT)]
+    force: bool,
     /// How the result is printed.
     #[arg(long, default_value = "text")]
     format: Format,
@@ -136,9 +139,22 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
             reduce(&plan, &lost, command.shards.as_deref(), &command.output, console)
         }
         FleetCommand::Run(command) => {
+            command.output.files(command.plan.reports).check_target(&command.output.output)?;
             let plan = command.plan.make(console)?;
             let lost = compare(&plan, &command.output.output, console)?;
             reduce(&plan, &lost, None, &command.output, console)
+        }
+    }
+}
+
+impl OutputArgs {
+    fn files(&self, has_reports: bool) -> FleetFiles {
+        FleetFiles {
+            tables: self.tables.formats(),
+            has_page: !self.no_html,
+            has_reports,
+            existing: if self.force { Existing::Replace } else { Existing::Keep },
+            ..FleetFiles::default()
         }
     }
 }
@@ -250,14 +266,8 @@ fn reduce(
 ) -> Result<Outcome> {
     let fleet = Fleet::reduce(plan, shards.unwrap_or(&args.output), lost)?;
     say(&fleet, console);
-    let files = FleetFiles {
-        tables: args.tables.formats(),
-        has_page: !args.no_html,
-        has_reports: plan.options.reports,
-        ..FleetFiles::default()
-    };
-    fleet.write(&args.output, &files)?;
-    let format = (args.format, CsvTexts::AsTheyAre);
+    fleet.write(&args.output, &args.files(plan.options.reports))?;
+    let format = (args.format, CsvTexts::default());
     console.print(|out| fleet_summary::print(&fleet, format, out))?;
     console.say(&format!("fleet.json and tables in {}", args.output.display()));
     let counts = fleet.counts();

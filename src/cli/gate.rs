@@ -15,7 +15,7 @@ use tracetree::gate::{
 };
 use tracetree::program::CaptureSource;
 use tracetree::report::one_line;
-use tracetree::{Error, Result};
+use tracetree::{Error, Result, write_file};
 
 /// The file of rules that is read where none is named.
 const USUAL_RULES: &str = "tracetree.toml";
@@ -79,7 +79,10 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let (baseline, candidate) = (baseline?, candidate?);
     let gate = Gate::check(&baseline, &candidate, &rules, args.today.unwrap_or_else(Date::today));
     match &args.output {
-        Some(path) => write_file(&gate, args.format, path)?,
+        Some(path) => write_result(&gate, args.format, path)?,
+        None if args.format == GateFormat::Github => {
+            console.print_commands(|out| gate.write(args.format, out))?
+        }
         None => console.print(|out| gate.write(args.format, out))?,
     }
     if gate.outcome != GateOutcome::Pass && args.format != GateFormat::Text {
@@ -103,11 +106,10 @@ fn outcome(outcome: GateOutcome) -> Outcome {
     }
 }
 
-fn write_file(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
+fn write_result(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
     let mut bytes = Vec::new();
-    gate.write(format, &mut bytes)
-        .and_then(|()| std::fs::write(path, bytes))
-        .map_err(|error| Error::io(path, "write the result", error))
+    gate.write(format, &mut bytes).map_err(|error| Error::io(path, "write the result", error))?;
+    write_file(path, &bytes)
 }
 
 /// Reads runs of one side, with a bar for each.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::analysis::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::program::{CaptureSource, HeadInfo, TraceInfo};
-use tracetree::report::{DescribedTrace, write_info_json};
+use tracetree::report::{DescribedTrace, one_line, write_info_json};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Result};
@@ -150,7 +150,7 @@ fn without_progress(options: &ReadOptions) -> ReadOptions {
 
 fn print_name(name: &str, console: &mut Console) -> Result<()> {
     let end = if console.is_verbose() { "\n" } else { "" };
-    console.print(|out| write!(out, "{name}{end}"))
+    console.print(|out| write!(out, "{}{end}", one_line(name)))
 }
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {

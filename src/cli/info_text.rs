@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use tracetree::analysis::{EfficiencyInfo, FurthestOp};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
+use tracetree::report::one_line;
 
 /// Writes the first half of the line about a trace: what its head tells. No line end; nothing where
 /// the head tells nothing.
@@ -14,7 +15,7 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
     parts.extend(rank(head));
     match parts.is_empty() {
         true => Ok(()),
-        false => write!(out, " · {}", parts.join(", ")),
+        false => write!(out, " · {}", one_line(&parts.join(", "))),
     }
 }
 
@@ -27,7 +28,7 @@ pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io
         format!(", {:.1} % of what was launched in the trace", 100.0 * launched)
     });
     let peaks = match &info.peaks_of {
-        Some(device) => format!("peaks of {device}"),
+        Some(device) => format!("peaks of {}", one_line(device)),
         None => "no peaks of this device are known: --peaks FILE".to_owned(),
     };
     writeln!(
@@ -49,7 +50,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     }
     let shapes: String = op.input_shape.chars().take(60).collect();
     let cut = if shapes.len() < op.input_shape.len() { "…" } else { "" };
-    write!(out, "  {} x {} {shapes}{cut}", op.count, op.op)?;
+    write!(out, "  {} x {} {}{cut}", op.count, one_line(&op.op), one_line(&shapes))?;
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
         if let Some(rate) = rate {
@@ -84,11 +85,11 @@ pub(super) fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()
         write!(out, "{}", if count == 1 { "" } else { plural })?;
     }
     if let Some(model) = info.model.as_ref().map(model_words).filter(|words| !words.is_empty()) {
-        write!(out, " · {model}")?;
+        write!(out, " · {}", one_line(&model))?;
     }
     for names in [info.phases.clone(), present(&info.contents)] {
         if !names.is_empty() {
-            write!(out, " · {}", names.join(" "))?;
+            write!(out, " · {}", one_line(&names.join(" ")))?;
         }
     }
     writeln!(out)
@@ -194,7 +195,7 @@ fn with_evidence(what: &str, evidence: &[String], is_thin: bool) -> String {
 }
 
 fn field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
-    writeln!(out, "  {name:<10} {value}")
+    writeln!(out, "  {name:<10} {}", one_line(value))
 }
 
 fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {

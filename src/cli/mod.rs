@@ -44,7 +44,7 @@ use output::Console;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
-use tracetree::report::ReportOptions;
+use tracetree::report::{ReportOptions, one_line};
 use tracetree::{Comparison, Result};
 
 /// What a command found; errors are exit code 2.
@@ -122,9 +122,10 @@ enum Command {
 ///
 /// Writes to standard output and standard error, and takes over the signals that end a process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(answer) => return pages::answer(&answer),
+        Err(answer) => return pages::answer(&quoting(&arguments).unwrap_or(answer)),
     };
     share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
@@ -140,6 +141,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
     }
+}
+
+/// What is wrong with arguments, quoting them without what would steer a terminal or begin a line: they may be
+/// names of files that a shell filled in.
+fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
+    Cli::try_parse_from(
+        arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
+    )
+    .err()
 }
 
 /// What `tracetree diff` prints of a comparison, without colours: for a screen of `width` columns, with

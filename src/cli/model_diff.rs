@@ -2,13 +2,13 @@
 
 use super::headings;
 use super::output::Console;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::model::{
     FailOn, Format, ForwardPasses, ModelComparison, Outcome, Scenario, failures, read_scenarios,
     render,
 };
+use tracetree::write_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +81,7 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
     warn(&outcomes, console);
     if let Some(path) = &args.output {
         let format = Format::of_path(path).unwrap_or(args.format);
-        write_aside(path, &render(&outcomes, format, args.top))?;
+        write_file(path, render(&outcomes, format, args.top).as_bytes())?;
     }
     console.print(|out| out.write_all(render(&outcomes, args.format, args.top).as_bytes()))?;
     for failure in &failed {
@@ -157,13 +157,4 @@ fn warn(outcomes: &[Outcome], console: &mut Console) {
             }
         }
     }
-}
-
-/// Writes beside `path` and renames, so that a failed run leaves no half report.
-fn write_aside(path: &Path, report: &str) -> Result<()> {
-    let mut aside = OsString::from(path);
-    aside.push(".partial");
-    std::fs::write(&aside, report)
-        .and_then(|()| std::fs::rename(&aside, path))
-        .map_err(|e| Error::io(path, "write the report", e))
 }

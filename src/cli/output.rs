@@ -1,5 +1,5 @@
-//! Where the command line prints: results to stdout, progress and warnings to stderr. All text leaves
-//! for a terminal through here, but for the bars, and is escaped.
+//! Where the command line prints: results to stdout, progress and warnings to stderr. All text but that of the
+//! bars passes through here, and is escaped.
 
 use super::Color;
 use super::escape::Escaping;
@@ -30,8 +30,8 @@ impl Console {
             Color::Never => ColorChoice::Never,
         };
         Console {
-            out: Escaping::new(AutoStream::new(io::stdout(), choice), io::stdout().is_terminal()),
-            err: Escaping::new(AutoStream::new(io::stderr(), choice), io::stderr().is_terminal()),
+            out: Escaping::new(AutoStream::new(io::stdout(), choice)),
+            err: Escaping::new(AutoStream::new(io::stderr(), choice)),
             quiet,
             verbose,
             reading,
@@ -73,8 +73,19 @@ impl Console {
         }
     }
 
+    /// Like [`Console::print`], for commands of a workflow: lines that begin with `::`.
+    pub(super) fn print_commands(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        self.out.pass_commands();
+        self.print(write)
+    }
+
     /// A line to stderr whatever the user wants to see.
     pub(super) fn tell(&mut self, line: &str) {
+        // One line, whatever is quoted in it; the writer escapes the rest and leaves our styles.
+        let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }
 
@@ -86,7 +97,7 @@ impl Console {
 
     /// Bars for what takes long: on a terminal, unless the user wants it quiet.
     pub(super) fn progress(&self) -> Progress {
-        Progress::new(!self.quiet && self.err.is_terminal(), self.reading.clone())
+        Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
     }
 
     /// How traces are read.

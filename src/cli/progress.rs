@@ -1,11 +1,10 @@
 //! Stages of the work → bars on a terminal's stderr, gone when the stage is done.
 
-use super::escape;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tracetree::report::shorten;
+use tracetree::report::{one_line, shorten};
 use tracetree::trace::{ReadOptions, ReadProgress};
 use tracetree::{ComparisonOptions, PerSide, Side, Stage};
 
@@ -63,7 +62,7 @@ impl Progress {
         };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let bar = self.bars.add(bar.with_style(style(template)));
-        bar.set_message(escape::text(&shorten(&name, NAME)));
+        bar.set_message(one_line(&shorten(&name, NAME)).into_owned());
         bar
     }
 

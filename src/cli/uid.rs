@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::diff::{Relation, UidPair};
-use tracetree::report::read_uid_map;
+use tracetree::report::{one_line, read_uid_map};
 use tracetree::trace::{Category, EventId, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, Error, ErrorKind, PerSide, Result, Side};
@@ -210,7 +210,9 @@ fn print(
         let Some(uid) = uid else { return "-1".to_owned() };
         let trace = comparison.map(|comparison| comparison.trace(side));
         match trace.and_then(|trace| Some((trace, trace.event_at(uid)?))) {
-            Some((trace, event)) => format!("{}\t{}", trace.uid_label(event), trace.name(event)),
+            Some((trace, event)) => {
+                format!("{}\t{}", trace.uid_label(event), one_line(trace.name(event)))
+            }
             None => uid.0.to_string(),
         }
     };

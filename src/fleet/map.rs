@@ -205,7 +205,10 @@ fn status_of(comparison: &Comparison) -> Status {
     let damaged = |side: Side| {
         let trace = comparison.trace(side);
         if let Some(note) = trace.notes().get("TRUNCATED") {
-            return Some(Status::failed("TRUNCATED", format!("{}: {}", trace.source(), note.message)));
+            return Some(Status::failed(
+                "TRUNCATED",
+                format!("{}: {}", trace.source(), note.message),
+            ));
         }
         let damage = Damage::of(comparison.diff().program(side).evidence());
         let lost = damage.into_iter().find(|what| !matches!(what, Damage::Unlaunched(..)))?;

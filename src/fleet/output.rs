@@ -4,10 +4,16 @@ use super::plan::FLEET_SCHEMA;
 use super::reduce::{Counts, Fleet};
 use super::rows::Finding;
 use crate::error::{Error, Result};
-use crate::report::{CsvTexts, Origin, TableFormat, write_csv_with, write_parquet};
+use crate::report::{CsvTexts, Existing, Origin, TableFormat, write_csv_with, write_parquet};
 use crate::storage;
+use crate::tables::Table;
 use serde::Serialize;
 use std::path::Path;
+
+/// The result for programs, which also shows that a folder has a fleet in it.
+const DOCUMENT: &str = "fleet.json";
+/// The result for people.
+const PAGE: &str = "fleet.html";
 
 /// Which files of a fleet are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +22,8 @@ pub struct FleetFiles {
     pub tables: Vec<TableFormat>,
     /// Texts in CSV files.
     pub csv_texts: CsvTexts,
+    /// Files of others that are in the way.
+    pub existing: Existing,
     /// Whether `fleet.html` is written.
     pub has_page: bool,
     /// Whether the ranks have reports that the page links to.
@@ -27,11 +35,56 @@ impl Default for FleetFiles {
     fn default() -> FleetFiles {
         FleetFiles {
             tables: vec![TableFormat::Parquet],
-            csv_texts: CsvTexts::AsTheyAre,
+            csv_texts: CsvTexts::default(),
+            existing: Existing::default(),
             has_page: true,
             has_reports: false,
         }
     }
+}
+
+impl FleetFiles {
+    /// Refuses a folder with files of the same names that tracetree did not write: those in a folder without our
+    /// `fleet.json`.
+    ///
+    /// # Errors
+    /// If there is one, and [`FleetFiles::existing`] keeps it.
+    pub fn check_target(&self, folder: &Path) -> Result<()> {
+        if self.existing == Existing::Replace || storage::is_remote(folder) || is_fleet(folder) {
+            return Ok(());
+        }
+        let taken =
+            self.names().into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+        taken.map_or(Ok(()), |path| Err(storage::foreign(&path)))
+    }
+
+    /// The files that are written.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![DOCUMENT.to_owned()];
+        if self.has_page {
+            names.push(PAGE.to_owned());
+        }
+        for table in Fleet::empty().tables() {
+            if self.has_csv(&table) {
+                names.push(format!("{}.csv", table.name()));
+            }
+            if self.tables.contains(&TableFormat::Parquet) {
+                names.push(format!("{}.parquet", table.name()));
+            }
+        }
+        names
+    }
+
+    fn has_csv(&self, table: &Table) -> bool {
+        table.name() == "ranks" || self.tables.contains(&TableFormat::Csv)
+    }
+}
+
+/// Whether a fleet was written into a folder before.
+fn is_fleet(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
+    let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    document.is_some_and(|document| document.get("tracetree_version").is_some())
 }
 
 /// What `fleet.json` holds.
@@ -78,8 +131,9 @@ impl Fleet {
     /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns their names.
     ///
     /// # Errors
-    /// If a file cannot be written; each one is there whole or as it was.
+    /// If a file cannot be written, or one of the same name is not ours; each one is there whole or as it was.
     pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
+        files.check_target(folder)?;
         let mut written = Vec::new();
         let mut write = |name: String, bytes: std::io::Result<Vec<u8>>| {
             let path = folder.join(&name);
@@ -91,8 +145,7 @@ impl Fleet {
             .with("baseline", &*self.baseline)
             .with("candidate", &*self.candidate);
         for table in self.tables() {
-            let is_ranks = table.name() == "ranks";
-            if is_ranks || files.tables.contains(&TableFormat::Csv) {
+            if files.has_csv(&table) {
                 let mut bytes = Vec::new();
                 let done = write_csv_with(&table, files.csv_texts, &mut bytes);
                 write(format!("{}.csv", table.name()), done.map(|()| bytes))?;
@@ -103,13 +156,13 @@ impl Fleet {
                 write(format!("{}.parquet", table.name()), done.map(|()| bytes))?;
             }
         }
-        write("fleet.json".to_owned(), Ok(self.to_json().into_bytes()))?;
+        write(DOCUMENT.to_owned(), Ok(self.to_json().into_bytes()))?;
         #[cfg(feature = "html")]
         if files.has_page {
             let mut bytes = Vec::new();
             let page = super::page::page(self, files.has_reports);
             let done = crate::report::write_fleet_page(&page, &mut bytes);
-            write("fleet.html".to_owned(), done.map(|()| bytes))?;
+            write(PAGE.to_owned(), done.map(|()| bytes))?;
         }
         Ok(written)
     }

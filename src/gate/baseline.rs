@@ -10,6 +10,7 @@ use super::digest::{Captured, Digest, Node, NodeKind, Range, RunFacts, Setup, Va
 use crate::diff::plain_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::Evidence;
+use crate::storage::write_file;
 use crate::trace::unpack;
 use crate::tree::CallKind;
 use flate2::{Compression, GzBuilder};
@@ -224,25 +225,12 @@ impl Digest {
         }
     }
 
-    /// Writes a baseline file, aside first and then into place.
+    /// Writes a baseline file, whole or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write_baseline(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".part");
-        let aside = Path::new(&aside);
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create(aside)?;
-            file.write_all(&self.to_baseline())?;
-            file.sync_all()?;
-            std::fs::rename(aside, path)
-        };
-        write().map_err(|error| {
-            let _ = std::fs::remove_file(aside);
-            Error::io(path, "write the baseline", error)
-        })
+        write_file(path, &self.to_baseline())
     }
 
     /// Reads a baseline file.

@@ -1,6 +1,7 @@
 //! A path → its unpacked bytes: plain or gzip, told apart by the first bytes and not by the name.
 
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::escape;
 use crate::trace::unpack;
 use std::fs::File;
 use std::path::Path;
@@ -58,14 +59,14 @@ const LISTED: usize = 60;
 
 /// Text of a file for a message, in backquotes, short and on one line.
 pub(crate) fn quoted(text: &str) -> String {
-    format!("`{}`", one_line(text))
+    format!("`{}`", short(text))
 }
 
 /// Names of a file for a message, with commas between them.
 pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut names = names.into_iter();
     let mut shown: Vec<String> =
-        names.by_ref().take(LISTED).map(|name| one_line(name.as_ref())).collect();
+        names.by_ref().take(LISTED).map(|name| short(name.as_ref())).collect();
     match names.count() {
         0 => {}
         more => shown.push(format!("{more} more")),
@@ -73,14 +74,13 @@ pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String
     shown.join(", ")
 }
 
-/// Control characters become blanks, and the text is cut after [`LONGEST`].
-fn one_line(text: &str) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut shown: String = chars.by_ref().take(LONGEST).collect();
-    if chars.next().is_some() {
-        shown.push('…');
+/// The text in one line, cut after [`LONGEST`].
+fn short(text: &str) -> String {
+    let line = escape::one_line(text);
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.into_owned(),
     }
-    shown
 }
 
 #[cfg(test)]

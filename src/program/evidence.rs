@@ -192,9 +192,8 @@ const IGNORED: [&str; 8] = [
 
 /// Complete events whose category is not known: what they are is anybody's guess.
 fn unknown_events(trace: &Trace) -> u64 {
-    let is_unknown = |label: &str| {
-        label.strip_prefix("X ").is_some_and(|category| !IGNORED.contains(&category))
-    };
+    let is_unknown =
+        |label: &str| label.strip_prefix("X ").is_some_and(|category| !IGNORED.contains(&category));
     trace.left_out().iter().filter(|(label, _)| is_unknown(label)).map(|(_, count)| count).sum()
 }
 
@@ -273,7 +272,8 @@ mod tests {
         ] {
             assert!(launches_work(name), "{name}");
         }
-        for name in ["cudaMemsetAsync", "cudaMalloc", "cudaStreamIsCapturing", "cudaLaunchHostFunc"] {
+        for name in ["cudaMemsetAsync", "cudaMalloc", "cudaStreamIsCapturing", "cudaLaunchHostFunc"]
+        {
             assert!(!launches_work(name), "{name}");
         }
     }

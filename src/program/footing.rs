@@ -110,7 +110,9 @@ impl Obstacle {
             let runs = footing.runs.len();
             let damage = Damage::of_runs(&footing.runs);
             found.extend(
-                damage.into_iter().map(|(what, in_runs)| Obstacle::Damaged(side, what, in_runs, runs)),
+                damage
+                    .into_iter()
+                    .map(|(what, in_runs)| Obstacle::Damaged(side, what, in_runs, runs)),
             );
             if !footing.has_calls {
                 found.push(Obstacle::NoCalls(side));
@@ -135,7 +137,8 @@ impl Obstacle {
             found.push(Obstacle::OtherRanks(sides.map(|side| side.world_size)));
         }
         let shares = sides.map(Footing::launched_share);
-        if one.has_gpu && two.has_gpu && (shares.baseline - shares.candidate).abs() > lost_launches {
+        if one.has_gpu && two.has_gpu && (shares.baseline - shares.candidate).abs() > lost_launches
+        {
             found.push(Obstacle::LaunchesMissing(shares));
         }
         let steps = sides.map(Footing::step_counts);

@@ -2,8 +2,10 @@
 
 use super::cell::push_cell;
 use crate::error::{Error, Result};
+use crate::escape;
 use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -18,30 +20,30 @@ const IN_MEMORY: &str = "memory takes all";
 /// Which texts stand in the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
-    /// As they are in the trace: what programs want to read.
-    #[default]
+    /// As they are in the trace.
     AsTheyAre,
-    /// With `'` before those that a spreadsheet would take for a formula: they begin with `=`, `+`,
-    /// `-`, `@`, a tab or a carriage return.
+    /// Safe to open and to print: `'` before those that a spreadsheet would take for a formula (they begin with
+    /// `=`, `+`, `-`, `@` and are no number), and control characters escaped.
+    #[default]
     ForSpreadsheets,
 }
 
 impl CsvTexts {
-    /// What stands before a text.
-    fn prefix(self, text: &str) -> &'static str {
+    /// A text as it is written into a cell.
+    fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
-            CsvTexts::ForSpreadsheets if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => "'",
-            CsvTexts::ForSpreadsheets | CsvTexts::AsTheyAre => "",
+            CsvTexts::AsTheyAre => Cow::Borrowed(text),
+            CsvTexts::ForSpreadsheets => escape::cell(text),
         }
     }
 }
 
-/// Writes a table as CSV, its titles first, with the texts as they are.
+/// Writes a table as CSV, its titles first, with texts that are [safe](CsvTexts::ForSpreadsheets) to open.
 ///
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    write_csv_with(table, CsvTexts::AsTheyAre, out)
+    write_csv_with(table, CsvTexts::default(), out)
 }
 
 /// Like [`write_csv`], with such texts.
@@ -157,11 +159,11 @@ impl Quoted {
     }
 
     fn quote(&self, text: &str) -> Box<str> {
-        let text = format!("{}{text}", self.texts.prefix(text));
+        let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
         // Behind another field: a line of one empty field is quoted.
-        writer.write_record(["", &text]).expect(IN_MEMORY);
+        writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()
     }

@@ -101,6 +101,16 @@ impl fmt::Display for TableFormat {
     }
 }
 
+/// What happens to files in the report folder that have the names of ours and that tracetree did not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Existing {
+    /// They stay, and the report is an error.
+    #[default]
+    Keep,
+    /// The report replaces them.
+    Replace,
+}
+
 /// What is written, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -112,6 +122,8 @@ pub struct ReportOptions {
     pub perfetto_slices: usize,
     /// The texts in the tables.
     pub csv_texts: CsvTexts,
+    /// Files of others that are in the way.
+    pub existing: Existing,
     /// The folders that are being written; take a clone to remove them when the process must end.
     pub unfinished: Unfinished,
 }
@@ -124,8 +136,13 @@ impl Default for ReportOptions {
             Emit::Html,
             Emit::Markdown,
         ];
-        let (csv_texts, unfinished) = (CsvTexts::default(), Unfinished::default());
-        let tables = vec![TableFormat::Csv];
-        ReportOptions { tables, emits, perfetto_slices: 200_000, csv_texts, unfinished }
+        ReportOptions {
+            tables: vec![TableFormat::Csv],
+            emits,
+            perfetto_slices: 200_000,
+            csv_texts: CsvTexts::default(),
+            existing: Existing::default(),
+            unfinished: Unfinished::default(),
+        }
     }
 }

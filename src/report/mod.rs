@@ -2,8 +2,10 @@
 //! the user asks for with [`Emit`]: a page, Markdown, a workbook, a flame graph, a Perfetto file.
 //!
 //! Files are written side by side into a folder of their own, next to the target or in it, and moved
-//! into place when all of them are complete, so that a failed run leaves no half report. Files of an
-//! earlier report that this one does not write are removed; all others in the target are left alone.
+//! into place when all of them are complete, so that a failed run leaves no half report; a run that is killed
+//! while it moves them leaves a `manifest.json` that says so. Files of an earlier report that this one does
+//! not write are removed; all others in the target are left alone, and never overwritten unless
+//! [`Existing::Replace`] asks for it.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -18,6 +20,7 @@ mod html;
 mod info;
 mod json;
 mod lists;
+mod manifest;
 mod markdown;
 mod nodes;
 #[cfg(feature = "parquet")]
@@ -36,11 +39,12 @@ mod xlsx;
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
-pub use emit::{Emit, ReportOptions, TableFormat};
+pub use emit::{Emit, Existing, ReportOptions, TableFormat};
 #[cfg(feature = "html")]
 pub use html::{FleetCauseLine, FleetPage, FleetRankLine, HeatMap, write_fleet_page};
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
+pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
 pub use read_inputs::read_inputs;
@@ -74,8 +78,8 @@ enum ReportFile {
     Other(&'static str, WriteFile),
 }
 
-/// Writes a file of the report.
-type WriteFile = fn(&Shared, &ReportOptions, &mut dyn Write) -> io::Result<()>;
+/// Writes a file of the report. The folder takes files that are needed meanwhile.
+type WriteFile = fn(&Shared, &ReportOptions, &Path, &mut dyn Write) -> io::Result<()>;
 
 impl ReportFile {
     /// Name of the file in the folder.
@@ -98,6 +102,7 @@ impl ReportFile {
         &self,
         shared: &Shared,
         options: &ReportOptions,
+        folder: &Path,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
@@ -108,21 +113,23 @@ impl ReportFile {
             ReportFile::Table(kind, TableFormat::Parquet) => {
                 write_parquet(&kind.of(&shared.analysis), &Origin::of(&shared.analysis), out)
             }
-            ReportFile::Other(_, write) => write(shared, options, out),
+            ReportFile::Other(_, write) => write(shared, options, folder, out),
         }
     }
 }
 
 /// What every report has besides the tables. The merged tree takes longest and comes first.
 const ALWAYS: [ReportFile; 4] = [
-    ReportFile::Other("merged_tree_output.txt", |shared, _, out| {
+    ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
         text::merged_tree::write(&shared.analysis, out)
     }),
-    ReportFile::Other("stacks.json", |shared, _, out| json::stacks::write(&shared.analysis, out)),
-    ReportFile::Other("cpu_op_map.json", |shared, _, out| {
+    ReportFile::Other("stacks.json", |shared, _, _, out| {
+        json::stacks::write(&shared.analysis, out)
+    }),
+    ReportFile::Other("cpu_op_map.json", |shared, _, _, out| {
         json::op_map::write(&shared.analysis, out)
     }),
-    ReportFile::Other("summary.json", |shared, _, out| write_summary(shared.summary(), out)),
+    ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
 /// The files of a format.
@@ -130,18 +137,22 @@ fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
         #[cfg(feature = "html")]
-        Emit::Html => vec![Other("report.html", |shared, _, out| html::write(shared, out))],
+        Emit::Html => vec![Other("report.html", |shared, _, _, out| html::write(shared, out))],
         Emit::Markdown => {
-            vec![Other("report.md", |shared, _, out| markdown::write(shared, markdown::NAMES, out))]
+            vec![Other("report.md", |shared, _, _, out| {
+                markdown::write(shared, markdown::NAMES, out)
+            })]
         }
         #[cfg(feature = "xlsx")]
-        Emit::Xlsx => vec![Other("report.xlsx", |shared, _, out| xlsx::write(shared, out))],
+        Emit::Xlsx => {
+            vec![Other("report.xlsx", |shared, _, folder, out| xlsx::write(shared, folder, out))]
+        }
         #[cfg(feature = "flamegraph")]
         Emit::Flamegraph => vec![
-            Other("folded.txt", |shared, _, out| flame::write_folded(&shared.analysis, out)),
-            Other("flamegraph.svg", |shared, _, out| flame::write_svg(&shared.analysis, out)),
+            Other("folded.txt", |shared, _, _, out| flame::write_folded(&shared.analysis, out)),
+            Other("flamegraph.svg", |shared, _, _, out| flame::write_svg(&shared.analysis, out)),
         ],
-        Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, out| {
+        Emit::Perfetto => vec![Other("perfetto.json.gz", |shared, options, _, out| {
             perfetto::write(&shared.analysis, options, out)
         })],
     }
@@ -193,23 +204,51 @@ impl Report {
     /// files written.
     ///
     /// # Errors
-    /// If the folder cannot be created or written, or is a file. Nothing is left half-written.
+    /// If the folder cannot be created or written, is a file, or contains files of the same names that
+    /// tracetree did not write. Nothing is left half-written.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
-        let wanted = Emit::ALL.iter().copied().filter(|emit| self.options.emits.contains(emit));
+        let files = self.options.files();
+        let (folder, known) = (folder.as_ref(), known_files());
+        folder::write_into(folder, &files, &known, &self.shared, &self.options)
+    }
+}
+
+/// All files that a report can have.
+fn known_files() -> Vec<ReportFile> {
+    let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
+    for &format in TableFormat::ALL {
+        known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+    }
+    known.extend(ALWAYS);
+    known
+}
+
+impl ReportOptions {
+    /// The files of a report with these options.
+    fn files(&self) -> Vec<ReportFile> {
+        let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
         // What takes longest comes first, so that no thread waits for it in the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
-        for &format in TableFormat::ALL.iter().filter(|format| self.options.tables.contains(format))
-        {
+        for &format in TableFormat::ALL.iter().filter(|format| self.tables.contains(format)) {
             files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
         }
         files.extend(others);
-        let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
-        for &format in TableFormat::ALL {
-            known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+        files
+    }
+
+    /// Checks that a report with these options can go into `folder`, before the traces are read for it.
+    ///
+    /// # Errors
+    /// If `folder` is a file, or contains a file that tracetree did not write and the report would replace
+    /// (unless [`ReportOptions::existing`] says so).
+    pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        match crate::storage::is_remote(folder) {
+            true => Ok(()),
+            false => folder::check_target(folder, &self.files(), &known_files(), self.existing),
         }
-        folder::write_into(folder.as_ref(), &files, &known, &self.shared, &self.options)
     }
 }
 

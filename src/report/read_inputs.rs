@@ -1,5 +1,6 @@
 //! `summary.json` of a report folder → the traces that the report is about.
 
+use super::manifest::check_whole;
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::PerSide;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ const FILE: &str = "summary.json";
 /// The paths of both traces as they were given when the report was made.
 ///
 /// # Errors
-/// If the folder has no `summary.json`, or that names no traces.
+/// If the folder has no `summary.json`, is no complete report, or names no traces.
 pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     let path = folder.join(FILE);
     if folder.is_dir() && !path.exists() {
@@ -17,6 +18,7 @@ pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
         return Err(Error::new(ErrorKind::Usage, folder, message)
             .remedy("give two traces, or the folder of a report"));
     }
+    check_whole(folder)?;
     let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, "read", error))?;
     let summary: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
         Error::new(ErrorKind::Malformed, &path, format!("is no JSON: {error}"))

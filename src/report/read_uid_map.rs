@@ -1,6 +1,7 @@
 //! `uid_map.csv` of a report folder → the pairs that it lists.
 
 use super::csv::read_rows;
+use super::manifest::check_whole;
 use crate::diff::{MergedId, Relation, UidPair};
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Uid;
@@ -11,7 +12,7 @@ const FILE: &str = "uid_map.csv";
 /// Reads the uid map of a report folder.
 ///
 /// # Errors
-/// If the folder has no `uid_map.csv`, or a line of it is none of ours.
+/// If the folder has no `uid_map.csv` or is no complete report, or a line of it is none of ours.
 pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     let path = folder.join(FILE);
     if folder.is_file() {
@@ -23,13 +24,17 @@ pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
         return Err(Error::new(ErrorKind::Usage, folder, message)
             .remedy("give two traces, or the folder of a report with tables as CSV"));
     }
-    read_rows(&path)?
-        .iter()
+    check_whole(folder)?;
+    pairs(&read_rows(&path)?, &path)
+}
+
+fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
+    rows.iter()
         .enumerate()
         .map(|(line, cells)| {
             parse(cells).ok_or_else(|| {
                 let message = format!("line {} is no uid1, uid2, relation, region", line + 2);
-                Error::new(ErrorKind::Malformed, &path, message).remedy("write the report again")
+                Error::new(ErrorKind::Malformed, path, message).remedy("write the report again")
             })
         })
         .collect()
@@ -61,4 +66,18 @@ fn parse(cells: &[String]) -> Option<UidPair> {
             [_, _, ..] => return None,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_line_of_the_map_is_named() {
+        let rows = [["0", "0", "same"], ["1", "1", "similar"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let error = pairs(&rows, Path::new(FILE)).expect_err("a relation that is none");
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        assert!(error.to_string().contains("line 3"), "{error}");
+    }
 }

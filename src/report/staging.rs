@@ -2,14 +2,20 @@
 //!
 //! ```text
 //! report/            exists: files are replaced one by one, each whole
-//!   .report.7-1f3….partial/      the new ones, and what they replace until all is done
+//!   manifest.json                state `writing` from the first replacement to the last
+//!   .report.7-1f3….partial/      the new files, and those that they replace until all is done
 //! report/            is missing: the folder beside it gets its name
 //! ```
+//!
+//! A run that is stopped between two renames leaves the manifest in state `writing`; an error undoes the
+//! renames that were made.
 
+use super::manifest::{MANIFEST, Manifest};
 use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
+use crate::storage;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -29,13 +35,22 @@ pub(super) struct Staging {
 impl Staging {
     /// A new folder for the report in `folder`. Those that runs before left behind are removed.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
+        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        // A folder that exists may be a file system of its own, which nothing is moved into.
+        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
+        Staging::create_in(parent, folder, unfinished)
+    }
+
+    /// Like [`Staging::create`], in the folder `parent`.
+    pub(super) fn create_in(
+        parent: &Path,
+        folder: &Path,
+        unfinished: &Unfinished,
+    ) -> Result<Staging> {
         let failed = |error| {
             Error::io(folder, "create the report folder", error)
                 .remedy("name a folder that you may write to with -o")
         };
-        let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // A folder that exists may be a file system of its own, which nothing is moved into.
-        let parent = if folder.is_dir() { folder } else { beside.unwrap_or(Path::new(".")) };
         fs::create_dir_all(parent).map_err(failed)?;
         let prefix = format!(".{}.", folder.file_name().unwrap_or_default().to_string_lossy());
         remove_stale(parent, &prefix);
@@ -48,8 +63,13 @@ impl Staging {
         &self.path
     }
 
-    /// A new folder appears whole; in an existing one each file is replaced whole, and those of
-    /// `stale` go.
+    /// Writes a small file into the folder.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        storage::create_file(&self.path.join(name))?.write_all(bytes)
+    }
+
+    /// A new folder appears whole; in an existing one each file of `names` is replaced, those of `stale` go, and
+    /// the manifest comes last.
     pub(super) fn move_into(
         &self,
         folder: &Path,
@@ -61,33 +81,87 @@ impl Staging {
         if !folder.exists() {
             return fs::rename(&self.path, folder).map_err(failed);
         }
-        for name in names {
-            self.replace(&folder.join(name), name).map_err(failed)?;
-        }
-        for name in stale {
-            fs::rename(folder.join(name), self.aside(name)).map_err(failed)?;
-        }
-        Ok(())
+        self.swap(folder, names, stale, &mut |from, to| fs::rename(from, to)).map_err(failed)
     }
 
-    /// Puts a file in its place. What is there goes aside first: a file system may write a file out
-    /// to the disk before it takes the place of another, which can take longer than all that was
-    /// done before. It comes back where the new one cannot be put there.
-    fn replace(&self, place: &Path, name: &str) -> io::Result<()> {
-        let aside = self.aside(name);
-        let is_there = place.is_file();
-        if is_there {
-            fs::rename(place, &aside)?;
+    /// Replaces files by renames alone, so that a test can stop after each of them.
+    fn swap(
+        &self,
+        folder: &Path,
+        names: &[String],
+        stale: &[String],
+        rename: &mut Rename<'_>,
+    ) -> io::Result<()> {
+        let (manifest, before) = (folder.join(MANIFEST), self.path.join("manifest.before"));
+        let writing = self.path.join("manifest.writing");
+        self.write("manifest.writing", &Manifest::writing(names.iter().chain(stale)).to_json())?;
+        let had_manifest = manifest.is_file();
+        if had_manifest {
+            self.write("manifest.before", &fs::read(&manifest)?)?;
         }
-        fs::rename(self.path.join(name), place).inspect_err(|_| {
-            if is_there {
-                let _ = fs::rename(&aside, place);
+        rename(&writing, &manifest)?;
+        let mut moves = Moves { rename, done: Vec::new() };
+        let moved = self.replace_all(folder, names, stale, &mut moves);
+        let moved = moved.and_then(|()| (moves.rename)(&self.path.join(MANIFEST), &manifest));
+        moved.inspect_err(|_| {
+            // Where this fails, too, the manifest still says `writing`.
+            let is_as_before = moves.undo().is_ok();
+            if is_as_before {
+                let (from, to) =
+                    if had_manifest { (&before, &manifest) } else { (&manifest, &writing) };
+                let _ = (moves.rename)(from, to);
             }
         })
     }
 
+    /// Moves old files aside and new ones in. The old file goes first: a file system may write a file out to the
+    /// disk before it replaces another, which can take longer than everything before.
+    fn replace_all(
+        &self,
+        folder: &Path,
+        names: &[String],
+        stale: &[String],
+        moves: &mut Moves<'_, '_>,
+    ) -> io::Result<()> {
+        for name in names.iter().filter(|name| *name != MANIFEST) {
+            let place = folder.join(name);
+            if place.is_symlink() || place.is_file() {
+                moves.make(place.clone(), self.aside(name))?;
+            }
+            moves.make(self.path.join(name), place)?;
+        }
+        for name in stale {
+            moves.make(folder.join(name), self.aside(name))?;
+        }
+        Ok(())
+    }
+
     fn aside(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.before"))
+    }
+}
+
+/// Renames a file.
+type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
+
+/// Renames that can be undone.
+struct Moves<'m, 'r> {
+    rename: &'m mut Rename<'r>,
+    done: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Moves<'_, '_> {
+    fn make(&mut self, from: PathBuf, to: PathBuf) -> io::Result<()> {
+        (self.rename)(&from, &to)?;
+        self.done.push((from, to));
+        Ok(())
+    }
+
+    fn undo(&mut self) -> io::Result<()> {
+        while let Some((from, to)) = self.done.pop() {
+            (self.rename)(&to, &from)?;
+        }
+        Ok(())
     }
 }
 
@@ -137,6 +211,7 @@ fn is_stale(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::manifest::{Marking, check_whole, was_interrupted};
     use super::*;
     use tempfile::tempdir;
 
@@ -154,14 +229,93 @@ mod tests {
         assert!(one.path().is_dir() && other.path().is_dir());
     }
 
+    const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
+
+    /// A folder with one generation, and the next one in its staging folder: `b.csv` stays, `old.md` goes and
+    /// `c.csv` is new.
+    fn two_generations(home: &Path) -> Staging {
+        let mark = |folder: &Path, names: &[&str]| {
+            let mark = |name: &&str| {
+                let mut marking = Marking::new(io::sink());
+                marking.write_all(&fs::read(folder.join(name)).expect("read")).expect("marked");
+                ((*name).to_owned(), marking.mark())
+            };
+            let manifest = Manifest::complete(names.iter().map(mark).collect());
+            fs::write(folder.join(MANIFEST), manifest.to_json()).expect("written");
+        };
+        let old = ["a.csv", "b.csv", "old.md"];
+        old.iter().for_each(|name| write(&home.join(name), &format!("old {name}")));
+        mark(home, &old);
+        let staging = Staging::create(home, &Unfinished::default()).expect("staging");
+        let new = &NEW[..3];
+        new.iter().for_each(|name| write(&staging.path().join(name), &format!("new {name}")));
+        mark(staging.path(), new);
+        staging
+    }
+
+    /// `old` or `new` where all files are of one generation, else `mixed`.
+    fn generation(home: &Path) -> &'static str {
+        let all = |names: &[&str], word: &str, gone: &str| {
+            !home.join(gone).exists()
+                && names.iter().all(|name| {
+                    fs::read_to_string(home.join(name))
+                        .is_ok_and(|text| text == format!("{word} {name}"))
+                })
+        };
+        match (all(&["a.csv", "b.csv", "old.md"], "old", "c.csv"), all(&NEW[..3], "new", "old.md"))
+        {
+            (true, _) => "old",
+            (_, true) => "new",
+            _ => "mixed",
+        }
+    }
+
+    /// Swaps with renames of which those in `failing` fail.
+    fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
+        let (names, mut made) = (NEW.map(str::to_owned), 0);
+        let rename = &mut |from: &Path, to: &Path| {
+            made += 1;
+            match failing.contains(&(made - 1)) {
+                true => Err(io::Error::other("stopped")),
+                false => fs::rename(from, to),
+            }
+        };
+        staging.swap(home, &names, &["old.md".to_owned()], rename).is_ok()
+    }
+
     #[test]
-    fn a_file_comes_back_where_the_new_one_cannot_take_its_place() {
-        let home = tempdir().expect("a folder");
-        let staging = Staging::create(home.path(), &Unfinished::default()).expect("staging");
-        write(&home.path().join("a.csv"), "old");
-        // The new file is not there, so that it cannot be moved.
-        assert!(staging.move_into(home.path(), &["a.csv".to_owned()], &[]).is_err());
-        assert_eq!(fs::read_to_string(home.path().join("a.csv")).expect("the old file"), "old");
+    fn a_stop_at_any_rename_leaves_one_generation_or_a_folder_that_is_refused() {
+        let mut mixes = 0;
+        for stop in 0.. {
+            let home = tempdir().expect("a folder");
+            let staging = two_generations(home.path());
+            let is_done = swap(&staging, home.path(), stop..usize::MAX);
+            // A process that is killed cleans nothing up.
+            std::mem::forget(staging);
+            match check_whole(home.path()) {
+                Ok(()) => assert_eq!(generation(home.path()), if is_done { "new" } else { "old" }),
+                Err(error) => {
+                    assert!(was_interrupted(home.path()) && error.to_string().contains("stopped"));
+                    mixes += 1;
+                }
+            }
+            if is_done {
+                // The marker, a.csv and b.csv twice, c.csv, old.md, the manifest.
+                assert_eq!((stop, mixes), (8, 7));
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_at_any_rename_undoes_those_before_it() {
+        for failing in 0..8 {
+            let home = tempdir().expect("a folder");
+            let staging = two_generations(home.path());
+            assert!(!swap(&staging, home.path(), failing..failing + 1), "rename {failing}");
+            assert_eq!(generation(home.path()), "old", "rename {failing}");
+            check_whole(home.path()).expect("the old report");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod remote;
 #[cfg(feature = "remote")]
 mod remote;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -122,6 +122,35 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         true => remote::replace(path, bytes),
         false => local::replace(path, bytes),
     }
+}
+
+/// Writes `bytes` to the file `path`, whole or not at all: a temporary file in the same folder, created under
+/// a name that nothing has, is synced and renamed over `path`. Of several writers at once the last one wins.
+/// A device, a pipe and `/dev/stdout` are written to as they are.
+///
+/// # Errors
+/// If it cannot be written, the folder is missing, or `path` is a folder or a symbolic link. The temporary
+/// file is removed.
+pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let path = path.as_ref();
+    match is_remote(path) {
+        true => remote::replace(path, bytes),
+        false => local::write(path, bytes),
+    }
+}
+
+/// Creates a file of this machine; an error if anything already has its name.
+///
+/// # Errors
+/// If it cannot be created.
+pub(crate) fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
+    local::create_file(path)
+}
+
+/// The error of a file that would be replaced and that tracetree did not write.
+pub(crate) fn foreign(path: &Path) -> Error {
+    Error::new(ErrorKind::Usage, path, "exists, and tracetree did not write it")
+        .remedy("name another folder with -o, move the file, or overwrite it with --force")
 }
 
 /// Copies a file of this machine to an address.

@@ -1,6 +1,7 @@
 //! The links of a tree that are no nesting, as a graph to ask and to export.
 
 use super::{CallId, CallTree};
+use crate::escape::one_line;
 use crate::trace::{EventId, FlowEnd, Nanos, ThreadId, Trace};
 use petgraph::dot::{Config, Dot};
 use petgraph::graphmap::DiGraphMap;
@@ -96,7 +97,8 @@ impl LinkGraph {
     /// tree that the links are of.
     pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
-            let label = tree.name(CallId(call)).replace('\\', "\\\\").replace('"', "\\\"");
+            let label = one_line(tree.name(CallId(call)));
+            let label = label.replace('\\', "\\\\").replace('"', "\\\"");
             format!("label=\"{label}\"")
         };
         let kind = |_, (_, _, kind): (_, _, &LinkKind)| format!("label=\"{}\"", kind.label());

@@ -541,26 +541,18 @@ fn a_report_and_a_number_are_the_events_of_its_baseline() {
     assert!(err.contains("nowhere"), "{err}");
 }
 
-/// The report of a pair, in which one event is paired with another one than it is.
 #[test]
 fn explain_tells_where_a_report_was_made_with_other_options() {
     let (a, b) =
         ("tests/fixtures/bias_add/baseline.json", "tests/fixtures/bias_add/candidate.json");
-    let add = uid(a, "aten::add_");
+    let alias = b"[[alias]]\npattern = '^aten::(miopen|cudnn)_(.*)$'\nname = 'aten::vendor_$2'\n";
     let place = Place::new();
-    ends(0, place.diff(&[a, b]));
-    let map = place.at("report").join("uid_map.csv");
-    let lines = fs::read_to_string(&map).expect("the map");
-    let changed: Vec<String> = lines
-        .lines()
-        .map(|line| match line.starts_with(&format!("{add},")) {
-            true => format!("{add},0,same,"),
-            false => line.to_owned(),
-        })
-        .collect();
-    fs::write(&map, changed.join("\n") + "\n").expect("a writable folder");
+    let file = place.file("alias.toml", alias);
+    ends(0, place.diff(&[a, b, "--alias", &file]));
     let report = place.at("report").display().to_string();
-    let (_, err) = ends(2, program(&["explain", &report, &add]));
+    let renamed = uid(a, "aten::miopen_convolution");
+    ends(0, program(&["explain", &report, &renamed, "--alias", &file]));
+    let (_, err) = ends(2, program(&["explain", &report, &renamed]));
     assert!(err.contains("pairs this event otherwise") && err.contains("--alias"), "{err}");
 }
 

@@ -92,11 +92,11 @@ fn a_report_folder_without_a_map_says_so() {
 }
 
 #[test]
-fn a_broken_line_of_the_map_is_named() {
+fn a_map_without_its_report_is_refused() {
     let folder = TempDir::new().expect("a temporary folder");
-    file(&folder, "uid_map.csv", b"uid1,uid2,relation\n0,0,same\n1,1,similar\n");
-    let error = read_uid_map(folder.path()).expect_err("a relation that is none");
-    assert_says(&error, ErrorKind::Malformed, "line 3");
+    file(&folder, "uid_map.csv", b"uid1,uid2,relation\n0,0,same\n");
+    let error = read_uid_map(folder.path()).expect_err("no manifest");
+    assert_says(&error, ErrorKind::Usage, "it has no manifest.json");
 }
 
 #[test]

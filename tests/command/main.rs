@@ -9,6 +9,7 @@ mod documents;
 mod errors;
 mod explain;
 mod fail_on;
+mod hostile;
 mod interrupted;
 mod options;
 mod terminal;

@@ -118,7 +118,10 @@ fn a_baseline_that_is_none_is_refused_with_its_reason() {
     refused(b"", "is empty");
     refused(b"{\"traceEvents\": []}", "is no baseline");
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 99}", "schema 99");
-    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 2}", "schema 2, which does not record");
+    refused(
+        b"{\"format\": \"tracetree baseline\", \"schema\": 2}",
+        "schema 2, which does not record",
+    );
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 3}", "is damaged");
     refused(b"not JSON", "is damaged, or no baseline");
     run(&folder, &["baseline", "record", &cnn(), "-o", "good.ttb"]);
@@ -410,4 +413,88 @@ fn the_first_findings_of_a_rule_are_told_at_length_and_the_others_in_a_line() {
     assert_eq!(told.matches("\nfailed new_kernel at ").count(), 5, "{told}");
     assert_eq!(told.matches("another kernel: ").count(), 36, "every place is named: {told}");
     assert!(told.contains("\nfailed new_kernel as well at\n"), "{told}");
+}
+
+/// A folder's files, by name.
+fn files(folder: &TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+    let mut names: Vec<String> = entries.map(|entry| name(entry).display().to_string()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(unix)]
+#[test]
+fn recording_a_baseline_follows_no_link() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("precious"), "mine").expect("written");
+    for planted in ["base.ttb.part", "base.ttb.partial", ".base.ttb.part"] {
+        std::os::unix::fs::symlink(at("precious"), at(planted)).expect("a link");
+    }
+    let record = run(&folder, &["baseline", "record", &cnn(), "-o", "base.ttb"]);
+    assert_eq!(code(&record), 0, "{}", errors(&record));
+    assert!(at("base.ttb").is_file() && !at("base.ttb").is_symlink());
+    std::os::unix::fs::symlink(at("precious"), at("linked.ttb")).expect("a link");
+    let refused = run(&folder, &["baseline", "record", &cnn(), "-o", "linked.ttb"]);
+    assert_eq!(code(&refused), 2, "{}", errors(&refused));
+    assert!(errors(&refused).contains("is a symbolic link (name "), "{}", errors(&refused));
+    assert_eq!(std::fs::read_to_string(at("precious")).expect("the file"), "mine");
+    assert_eq!(files(&folder).len(), 6, "{:?}", files(&folder));
+}
+
+#[test]
+fn baselines_recorded_at_once_into_one_file_all_succeed_and_it_is_whole() {
+    let folder = folder();
+    let runs = [cnn(), extra_op()];
+    let record = |at: usize| run(&folder, &["baseline", "record", &runs[at % 2], "-o", "base.ttb"]);
+    let (record, alone) =
+        (&record, run(&folder, &["baseline", "record", &runs[0], "-o", "one.ttb"]));
+    assert_eq!(code(&alone), 0);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16).map(|at| scope.spawn(move || record(at))).collect();
+        for thread in threads {
+            let output = thread.join().expect("no panic");
+            assert_eq!(code(&output), 0, "{}", errors(&output));
+        }
+    });
+    assert_eq!(files(&folder), ["base.ttb", "one.ttb"]);
+    let shown = run(&folder, &["baseline", "show", "base.ttb"]);
+    assert_eq!(code(&shown), 0, "{}", errors(&shown));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_result_without_room_leaves_the_older_one_as_it_was() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    for (name, arguments) in [
+        (
+            "result.json",
+            vec!["gate", "--base", &cnn(), "--new", &extra_op(), "--format", "json", "-o"],
+        ),
+        ("base.ttb", vec!["baseline", "record", &cnn(), "-o"]),
+    ] {
+        std::fs::write(at(name), "older").expect("written");
+        let mut command = Command::new("sh");
+        // No file may get longer than 1 KB: to the program that is a disk that fills up.
+        command.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "sh"]);
+        command.arg(env!("CARGO_BIN_EXE_tracetree")).args(arguments).arg(name);
+        let output = command.current_dir(&folder).output().expect("the program runs");
+        assert_eq!(code(&output), 2, "{}", errors(&output));
+        assert!(errors(&output).contains("make room there"), "{}", errors(&output));
+        assert_eq!(std::fs::read_to_string(at(name)).expect("the file"), "older");
+    }
+    assert_eq!(files(&folder), ["base.ttb", "result.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_result_can_go_to_a_device() {
+    let output = gate(&rerun(), &["-o", "/dev/null"]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    assert!(!std::fs::metadata("/dev/null").expect("a device").is_file());
+    let output = gate(&rerun(), &["-o", "/dev/stdout"]);
+    assert!(text(&output).starts_with("PASS"), "{}", errors(&output));
 }

@@ -6,7 +6,9 @@ use crate::support::gated::check;
 use crate::support::traces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tracetree::gate::{BASELINE_SCHEMA, Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure};
+use tracetree::gate::{
+    BASELINE_SCHEMA, Captured, Date, Digest, Digester, Gate, Outcome, Rules, Structure,
+};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 

@@ -63,6 +63,6 @@ fn names_from_files_cannot_break_a_table() {
     let Some(Outcome::Compared(comparison)) = outcomes.first_mut() else { panic!("compared") };
     comparison.scenario.name = "a|b\n\u{1b}[31m*c*".to_owned();
     let markdown = render(&outcomes, Format::Markdown, 5);
-    assert!(markdown.starts_with("## a\\|b  \\[31m\\*c\\*\n"), "{markdown}");
-    assert!(render(&outcomes, Format::Text, 5).starts_with("a|b  [31m*c*\n"));
+    assert!(markdown.starts_with("## a\\|b\\\\n\\\\u001b\\[31m\\*c\\*\n"), "{markdown}");
+    assert!(render(&outcomes, Format::Text, 5).starts_with("a|b\\n\\u001b[31m*c*\n"));
 }

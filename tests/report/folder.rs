@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 use tracetree::diff::{Relation, UidPair};
-use tracetree::report::{Report, SCHEMA_VERSION, read_uid_map};
+use tracetree::report::{CsvTexts, Report, ReportOptions, SCHEMA_VERSION, read_uid_map};
 use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
@@ -223,12 +223,16 @@ fn foreign_files_are_kept_and_old_ones_replaced() {
     let folder = TempDir::new().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("notes.txt"), "mine").expect("a file");
-    fs::write(at("summary.json"), "old").expect("a file");
     compare_files(Phenomenon::of("rename").files(), |analysis| {
-        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
+        let report = Report::new(analysis.clone());
+        report.write(folder.path()).expect("a writable folder");
+        let first = json(&folder, "manifest.json");
+        fs::write(at("summary.json"), "{}").expect("a file");
+        report.write(folder.path()).expect("a folder with an older report");
+        assert_eq!(json(&folder, "manifest.json"), first);
     });
     assert_eq!(text(&folder, "notes.txt"), "mine");
-    assert!(json(&folder, "summary.json").is_object());
+    assert!(json(&folder, "summary.json")["schema_version"].is_number());
 }
 
 #[test]
@@ -283,8 +287,10 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
     let program =
         || TraceBuilder::cuda().thread("main", |t| t.op(odd, |t| t.kernel(odd, 5.0))).json();
     let folder = TempDir::new().expect("a temporary folder");
+    let options = ReportOptions { csv_texts: CsvTexts::AsTheyAre, ..ReportOptions::default() };
     compare_texts(&PerSide::new(program(), program()), |analysis| {
-        Report::new(analysis.clone()).write(folder.path()).expect("a writable folder");
+        let report = Report::with_options(analysis.clone(), options.clone());
+        report.write(folder.path()).expect("a writable folder");
     });
     let rows = table(&folder, "diff_stats.csv");
     assert_eq!(rows[0]["name"], odd);
@@ -295,8 +301,7 @@ fn commas_quotes_and_line_ends_in_names_survive_the_tables() {
 }
 
 #[test]
-fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_asked_for() {
-    use tracetree::report::{CsvTexts, Report, ReportOptions};
+fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_unless_they_are_wanted_raw() {
     let trace = |name: &str| {
         let trace = crate::support::trace_builder::TraceBuilder::cuda()
             .thread("main", |t| {
@@ -322,6 +327,7 @@ fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_where_that_is_aske
         };
         assert!(names("diff_stats_names_summary.csv", "name").contains(&name.to_owned()));
         assert!(names("kernels.csv", "kernel").contains(&kernel.to_owned()));
+        assert_eq!(ReportOptions::default().csv_texts, CsvTexts::ForSpreadsheets);
         let differences = names("diff_stats_names_summary.csv", "diff_sum_ms");
         assert!(differences.iter().all(|number| number.parse::<f64>().is_ok()), "{differences:?}");
     }
@@ -341,7 +347,7 @@ fn deep(depth: usize) -> String {
 
 #[test]
 fn files_do_not_grow_with_the_square_of_the_depth() {
-    use tracetree::report::{Emit, Report, ReportOptions};
+    use tracetree::report::Emit;
     let trace = || {
         let text = deep(4_000);
         tracetree::CallTree::build(

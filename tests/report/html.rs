@@ -288,3 +288,20 @@ fn is_required() -> bool {
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
 }
+
+#[test]
+fn a_page_runs_its_own_script_alone_and_has_no_style_or_handler_in_an_element() {
+    for page in [page_of(&model_pair()), page_of(&hostile_pair())] {
+        let policy = page.split("Content-Security-Policy\" content=\"").nth(1).expect("a policy");
+        let policy = &policy[..policy.find('"').expect("an end")];
+        assert!(!policy.contains("unsafe") && policy.contains("default-src 'none'"), "{policy}");
+        assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
+        // Data of the page is no markup: it is read as text.
+        let (head, rest) = page.split_once("<script type=\"application/json\"").expect("data");
+        let (_, tail) = rest.split_once("</script>").expect("an end");
+        let (markup, _) = tail.split_once("<script>").expect("a script");
+        for part in [head, markup] {
+            assert!(!part.contains(" style=") && !part.contains(" onclick="), "{part}");
+        }
+    }
+}

@@ -134,7 +134,10 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
         ],
         None if rule.hard => vec![format!("{runs}: run-to-run noise unknown; the rule is hard")],
         None => {
-            return unknown(check, format!("{words} with {runs}; record 3 runs per side to decide"));
+            return unknown(
+                check,
+                format!("{words} with {runs}; record 3 runs per side to decide"),
+            );
         }
     };
     let is_there = |query: &crate::program::Query| rule.scope.path.as_ref() == Some(query);

@@ -182,11 +182,8 @@ impl Walk<'_> {
 
     /// The changes, those that follow from others apart.
     pub(super) fn finish(self) -> Structure {
-        let mut structure = Structure {
-            variable: self.variable,
-            missing: self.missing,
-            ..Structure::default()
-        };
+        let mut structure =
+            Structure { variable: self.variable, missing: self.missing, ..Structure::default() };
         let is_cause = |found: &Gathered| is_of_modules(&found.change.place);
         let has_cause = self.found.values().any(is_cause);
         for Gathered { change, is_of_parameters, has_other_arguments } in self.found.into_values() {

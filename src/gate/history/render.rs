@@ -1,7 +1,7 @@
 //! [`History`] → text, JSON, and a page with a small chart for each series that changed.
 
 use super::{ChangePoint, History, Series};
-use crate::report::one_line;
+use crate::escape::one_line;
 use serde::Serialize;
 use std::io::{self, Write};
 

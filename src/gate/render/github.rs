@@ -2,6 +2,7 @@
 //!
 //! GitHub shows ten of each sort for a step; the rest stands in the summary (`--format md`).
 
+use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, Gate, Outcome, State};
 use std::io::{self, Write};
 
@@ -23,7 +24,7 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "::error title=inconclusive::{}", data(reason))?;
         }
     }
-    writeln!(out, "{}", plain(&gate.headline()))
+    writeln!(out, "{}", one_line(&gate.headline()))
 }
 
 fn annotate(
@@ -57,17 +58,14 @@ fn relative(file: &str) -> &str {
 
 /// The text of a command, as GitHub wants it.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    // What GitHub has no escape for: it would reach the log as it is.
+    one_line(&lines).into_owned()
 }
 
 /// A property of a command, as GitHub wants it.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-/// A line that is no command.
-fn plain(text: &str) -> String {
-    text.replace(['\r', '\n'], " ")
 }
 
 #[cfg(test)]
@@ -77,6 +75,7 @@ mod tests {
     #[test]
     fn what_would_end_a_command_is_escaped() {
         assert_eq!(data("5 %\n::error::x"), "5 %25%0A::error::x");
+        assert_eq!(data("a\u{1b}[2J\u{9b}"), "a\\u001b[2J\\u009b");
         assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
     }
 }

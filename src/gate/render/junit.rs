@@ -1,8 +1,8 @@
 //! [`Gate`] → JUnit: a test case for each rule, and one for whether anything can be told.
 
+use crate::escape::one_line;
 use crate::gate::check::{Check, Gate, State};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// What stands before the names of rules.
@@ -27,7 +27,7 @@ fn comparable(gate: &Gate) -> TestCase {
     let status = match of_sides {
         true => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message("inconclusive").set_description(gate.reasons.join("\n"));
+            status.set_message("inconclusive").set_description(lines(&gate.reasons));
             status
         }
         false => TestCaseStatus::success(),
@@ -46,12 +46,12 @@ fn case(gate: &Gate, check: &Check) -> TestCase {
         }
         State::Inconclusive => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message(format!("inconclusive: {}", check.message));
+            status.set_message(clean(&format!("inconclusive: {}", check.message)));
             status
         }
         State::Passed | State::Warned | State::Allowed => TestCaseStatus::success(),
     };
-    let mut case = TestCase::new(check.title(), status);
+    let mut case = TestCase::new(clean(&check.title()), status);
     case.set_classname(CLASS);
     if matches!(check.state, State::Warned | State::Allowed) {
         case.set_system_out(findings(gate, check));
@@ -61,8 +61,8 @@ fn case(gate: &Gate, check: &Check) -> TestCase {
 
 fn first(check: &Check) -> String {
     match check.findings.first() {
-        Some(finding) => format!("{} at {}", finding.what, finding.place.words()),
-        None => check.message.clone(),
+        Some(finding) => clean(&format!("{} at {}", finding.what, finding.place.words())),
+        None => clean(&check.message),
     }
 }
 
@@ -70,14 +70,27 @@ fn findings(gate: &Gate, check: &Check) -> String {
     let mut text = String::new();
     for finding in &check.findings {
         let site = finding.site.as_ref().map_or_else(String::new, |site| format!(" ({site})"));
-        // A text takes whatever is written to it.
-        let _ = writeln!(text, "{} at {}{site}", finding.what, finding.place.words());
-        let _ =
-            writeln!(text, "  {} → {} (allowed: {})", finding.before, finding.after, finding.limit);
+        push_line(&mut text, &format!("{} at {}{site}", finding.what, finding.place.words()));
+        let (before, after, limit) = (&finding.before, &finding.after, &finding.limit);
+        push_line(&mut text, &format!("  {before} → {after} (allowed: {limit})"));
         for line in &finding.evidence {
-            let _ = writeln!(text, "    {line}");
+            push_line(&mut text, &format!("    {line}"));
         }
-        let _ = writeln!(text, "  look closer: {}", gate.command(finding));
+        push_line(&mut text, &format!("  look closer: {}", gate.command(finding)));
     }
     text
+}
+
+/// A text without line ends and characters that XML does not have.
+fn clean(text: &str) -> String {
+    one_line(text).into_owned()
+}
+
+fn lines(texts: &[String]) -> String {
+    texts.iter().map(|text| clean(text)).collect::<Vec<_>>().join("\n")
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(&one_line(line));
+    text.push('\n');
 }

@@ -1,7 +1,7 @@
 //! [`Digest`] → what `tracetree baseline show` prints.
 
+use crate::escape::one_line;
 use crate::gate::digest::{Captured, Digest, NodeKind};
-use crate::report::one_line;
 use std::io::{self, Write};
 
 /// How many modules or ops are listed.
@@ -52,10 +52,11 @@ impl Digest {
                 .iter()
                 .fold((f64::INFINITY, 0.0_f64), |(least, most), &t| (least.min(t), most.max(t)));
             let middle = crate::analysis::robust::median(times);
+            let measure = one_line(measure);
             writeln!(out, "  {measure:<32} {middle:>14.1} us  ({least:.1} to {most:.1})")?;
         }
         for (name, count) in self.counts.iter().filter(|(_, count)| count.most > 0) {
-            writeln!(out, "  {name:<32} {count:>14}")?;
+            writeln!(out, "  {:<32} {count:>14}", one_line(name))?;
         }
         let variable = self.nodes().filter(|(_, node)| node.calls.is_variable()).count();
         writeln!(out, "\n{} places, {variable} of them vary among the steps", self.len())?;

@@ -1,9 +1,9 @@
 //! [`Gate`] → text for people: the outcome first, then why.
 
+use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, Gate, Outcome, State};
 use crate::gate::rules::TimeMeasure;
 use crate::program::Damage;
-use crate::report::one_line;
 use std::io::{self, Write};
 
 /// Names of kernels are cut to this many characters.
@@ -35,7 +35,9 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "\nnoise between runs: {} {:.1} us ({:.1} %)",
-            floor.measure, floor.micros, floor.percent
+            one_line(&floor.measure),
+            floor.micros,
+            floor.percent
         )?;
     }
     if !gate.notes.is_empty() {
@@ -68,7 +70,10 @@ pub(super) fn headline(gate: &Gate) -> String {
         }
         Outcome::Inconclusive => match times_alone(gate) {
             Some(times) => {
-                format!("PASS (structure); time inconclusive: {times}; {} ({sides})", measured(gate))
+                format!(
+                    "PASS (structure); time inconclusive: {times}; {} ({sides})",
+                    measured(gate)
+                )
             }
             None => format!("INCONCLUSIVE: {} ({sides})", first_reason(gate)),
         },
@@ -120,14 +125,14 @@ fn write_finding(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out)?;
-    let (state, title) = (finding.state.label(), check.title());
+    let (state, title) = (finding.state.label(), short(&check.title()));
     writeln!(out, "{state} {title} at {}", place(finding))?;
     writeln!(out, "  {}", short(&finding.what))?;
     if let Some(site) = &finding.site {
         writeln!(out, "  called in {}", short(&site.to_string()))?;
     }
     let change = format!("{} → {}", finding.before, finding.after);
-    writeln!(out, "  {} (allowed: {})", short(&change), finding.limit)?;
+    writeln!(out, "  {} (allowed: {})", short(&change), short(&finding.limit))?;
     for line in &finding.evidence {
         writeln!(out, "    {}", short(line))?;
     }
@@ -145,7 +150,7 @@ fn write_line(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if is_first {
-        writeln!(out, "\n{} {} as well at", finding.state.label(), check.title())?;
+        writeln!(out, "\n{} {} as well at", finding.state.label(), short(&check.title()))?;
     }
     writeln!(out, "  {}", place(finding))?;
     writeln!(out, "    {}", short(&finding.what))
@@ -155,7 +160,7 @@ fn place(finding: &Finding) -> String {
     let words = short(&finding.place.words());
     match finding.place.phase.as_str() {
         "" | "unknown" => words,
-        phase => format!("{words} [{phase}]"),
+        phase => format!("{words} [{}]", short(phase)),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::budget::{phase, unknown};
 use super::{
-    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, Rule, Rules, Scope, Severity, TimeMeasure, TimeRule,
+    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, Rule, Rules, Scope, Severity,
+    TimeMeasure, TimeRule,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::gate::compare::StructureRule;

@@ -2,6 +2,7 @@
 //! column can be summed.
 
 use super::figures::rounded;
+use crate::escape::cell;
 use crate::model::compare::Row;
 use crate::model::scenario::Outcome;
 
@@ -40,9 +41,9 @@ pub(super) fn render(outcomes: &[Outcome]) -> String {
 fn record(scenario: &str, row: &Row) -> [String; 11] {
     let amounts = &row.amounts;
     [
-        scenario.to_owned(),
-        row.kernel_type.to_string(),
-        row.model_ops.join(", "),
+        cell(scenario).into_owned(),
+        cell(&row.kernel_type.to_string()).into_owned(),
+        cell(&row.model_ops.join(", ")).into_owned(),
         amounts.model.to_string(),
         amounts.model_count.to_string(),
         amounts.profile.to_string(),

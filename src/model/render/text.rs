@@ -1,6 +1,7 @@
 //! The outcomes → tables for a terminal.
 
 use super::table::{self, HEADS};
+use crate::escape::one_line;
 use crate::model::scenario::{ModelComparison, Outcome};
 
 /// Widest kernel type and widest list of ops, in characters: names reach thousands.
@@ -11,7 +12,9 @@ pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
         .iter()
         .map(|outcome| match outcome {
             Outcome::Compared(comparison) => scenario(comparison, top),
-            Outcome::Skipped { scenario, reason } => format!("{scenario}: skipped, {reason}\n"),
+            Outcome::Skipped { scenario, reason } => {
+                format!("{}\n", one_line(&format!("{scenario}: skipped, {reason}")))
+            }
         })
         .collect();
     parts.join("\n")
@@ -65,9 +68,4 @@ fn cut(cell: &str) -> String {
         Some((end, _)) => format!("{}…", &cell[..end]),
         None => cell.to_owned(),
     }
-}
-
-/// Names come from files: what would move the cursor becomes a blank.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -4,7 +4,8 @@
 //! from embedded columns.
 
 use super::data::without_tags;
-use super::{Head, STYLE};
+use super::policy::policy;
+use super::{BARS, Head, STYLE};
 use askama::Template;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -119,7 +120,7 @@ fn shared(names: &[String], by: usize) -> Vec<String> {
 #[template(path = "fleet.html")]
 struct Page<'a> {
     head: Head<'a>,
-    script: &'static str,
+    script: &'a str,
     page: &'a FleetPage,
     causes: &'a [FleetCauseLine],
     ranks: &'a [FleetRankLine],
@@ -131,13 +132,15 @@ struct Page<'a> {
 /// # Errors
 /// If `out` cannot be written to.
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
+    let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
     let template = Page {
         head: Head {
-            styles: &[STYLE, FLEET_STYLE],
+            policy: policy(&style, &script),
+            style: &style,
             version: env!("CARGO_PKG_VERSION"),
             sides: page.folders.each_ref().map(String::as_str),
         },
-        script: SCRIPT,
+        script: &script,
         page,
         causes: &page.causes[..page.causes.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],

@@ -13,6 +13,7 @@ mod fleet;
 mod overview;
 mod page_rows;
 mod page_tree;
+mod policy;
 mod texts;
 mod timeline;
 
@@ -33,6 +34,9 @@ use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
+/// The beginning of the script of every page.
+const BARS: &str = include_str!("script/bars.js");
+
 /// The script of the page, in the order of use.
 const SCRIPTS: [&str; 9] = [
     include_str!("script/state.js"),
@@ -49,7 +53,9 @@ const START: &str = include_str!("script/start.js");
 
 /// What the head of every page holds (`head.html`).
 struct Head<'a> {
-    styles: &'a [&'static str],
+    /// What the browser may run and show.
+    policy: String,
+    style: &'a str,
     version: &'a str,
     /// What is compared with what.
     sides: [&'a str; 2],
@@ -59,7 +65,7 @@ struct Head<'a> {
 #[template(path = "template.html")]
 struct Page<'a> {
     head: Head<'a>,
-    scripts: String,
+    script: &'a str,
     data: PageData<'a>,
     answer: String,
     measure: &'static str,
@@ -91,9 +97,15 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let summary = shared.summary();
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
+    let script = format!("{BARS}{}{START}", SCRIPTS.concat());
     let page = Page {
-        head: Head { styles: &[STYLE], version: summary.tracetree_version, sides: paths },
-        scripts: format!("{}{START}", SCRIPTS.concat()),
+        head: Head {
+            policy: policy::policy(STYLE, &script),
+            style: STYLE,
+            version: summary.tracetree_version,
+            sides: paths,
+        },
+        script: &script,
         data,
         answer: super::text::answer(analysis),
         remarks: super::text::answer_remarks(analysis),

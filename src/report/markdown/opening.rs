@@ -40,7 +40,8 @@ fn alert(analysis: &Analysis, summary: &Summary) -> String {
     if summary.comparable {
         return String::new();
     }
-    let mut text = String::from("> [!WARNING]\n> These traces are incomplete or not of the same work.\n");
+    let mut text =
+        String::from("> [!WARNING]\n> These traces are incomplete or not of the same work.\n");
     for note in analysis.comparability().obstacles() {
         let _ = writeln!(text, "> - `{}`: {}", note.code, whole(&note.message));
     }

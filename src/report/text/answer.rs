@@ -1,8 +1,9 @@
 //! [`Analysis`] → what happened end to end: one sentence, and the causes that explain most of it.
 
-use super::figures::{one_line, percent};
+use super::figures::percent;
 use crate::analysis::{Analysis, Cause, Reason, Repeats, RunFigures, WallBasis, WallTotals};
 use crate::diff::MergedId;
+use crate::escape::one_line;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;

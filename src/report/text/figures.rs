@@ -76,31 +76,6 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-/// One line of text without control characters and without characters that turn the direction of
-/// what follows: both are shown as escapes. Names of traces pass through here on the way to a
-/// terminal, a Markdown file or a drawing.
-pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
-    // All bytes are looked at, many at once: that is faster than to stop at the first that is not plain.
-    let is_plain = name.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
-    if is_plain || !name.contains(is_disruptive) {
-        return Cow::Borrowed(name);
-    }
-    let mut text = String::with_capacity(name.len() + 8);
-    for letter in name.chars() {
-        match is_disruptive(letter) {
-            true => text.extend(letter.escape_default()),
-            false => text.push(letter),
-        }
-    }
-    Cow::Owned(text)
-}
-
-fn is_disruptive(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
-        || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Shortens a text to `room` characters from the middle. The end of a name mostly tells more than
 /// its start (`…conv.py(458): forward`), so it gets the larger half.
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
@@ -142,12 +117,6 @@ mod tests {
         assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
         assert_eq!(percent(Nanos(1), Nanos(0)), "");
         assert_eq!(percent(Nanos(1), Nanos(8)), "12.5 %");
-    }
-
-    #[test]
-    fn a_name_cannot_reach_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
-        assert_eq!(one_line("ядро ✓"), "ядро ✓");
     }
 
     #[test]

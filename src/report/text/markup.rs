@@ -1,7 +1,8 @@
 //! Texts of traces → Markdown that shows them and acts on nothing: as running text, and as code. The one
 //! place that escapes Markdown, for reports, gates and tables of fleets.
 
-use super::figures::{one_line, shorten};
+use super::figures::shorten;
+use crate::escape::one_line;
 
 /// Text that Markdown and HTML show letter by letter, in a line, in a cell, at most `longest` characters
 /// of it.

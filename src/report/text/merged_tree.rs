@@ -8,9 +8,9 @@
 //! └── aten::add_
 //! ```
 
-use super::figures::one_line;
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
+use crate::escape::one_line;
 use crate::side::{PerSide, Side};
 use crate::trace::ByName;
 use crate::tree::CallId;

@@ -7,12 +7,13 @@ mod markup;
 pub(super) mod merged_tree;
 mod verdict;
 
+pub(crate) use crate::escape::one_line;
 #[cfg(feature = "html")]
 pub(crate) use answer::cause_sums;
 pub use answer::{CauseLine, answer, answer_remarks, cause_lines};
 #[cfg(feature = "html")]
 pub(crate) use figures::percent;
-pub(crate) use figures::{Unit, one_line, shorten, times};
+pub(crate) use figures::{Unit, shorten, times};
 pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};

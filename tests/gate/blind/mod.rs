@@ -110,9 +110,7 @@ fn host_work_that_is_missing_on_one_side_is_never_a_pass() {
 fn bytes_that_are_missing_on_any_side_are_never_a_pass() {
     let bytes = sound(&five_steps()).bytes();
     let whole = digest(&bytes).expect("a sound trace");
-    let passed: Vec<String> = OF_BYTES
-        .iter()
-        .flat_map(|(name, way)| passes(&whole, name, &way(&bytes), &EACH))
-        .collect();
+    let passed: Vec<String> =
+        OF_BYTES.iter().flat_map(|(name, way)| passes(&whole, name, &way(&bytes), &EACH)).collect();
     assert_eq!(passed, [""; 0]);
 }

@@ -38,7 +38,8 @@ impl Document {
 
     /// Removes one in `of` of the events of a sort, chosen by `random`; at least one.
     pub(super) fn thin(&mut self, of: usize, random: &mut SplitMix, wanted: Wanted<'_>) {
-        let all: Vec<usize> = (0..self.events().len()).filter(|&at| wanted(&self.events()[at])).collect();
+        let all: Vec<usize> =
+            (0..self.events().len()).filter(|&at| wanted(&self.events()[at])).collect();
         let mut gone = random.sample(&all, (all.len() / of).max(1));
         gone.sort_unstable();
         let mut at = 0;
@@ -76,7 +77,8 @@ impl Document {
         let ids: std::collections::BTreeSet<i64> =
             self.events().iter().filter(|event| wanted(event)).filter_map(correlation).collect();
         self.remove(&|event| {
-            (is_gpu(event) || is_runtime(event)) && correlation(event).is_some_and(|id| ids.contains(&id))
+            (is_gpu(event) || is_runtime(event))
+                && correlation(event).is_some_and(|id| ids.contains(&id))
         });
     }
 
@@ -162,7 +164,9 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("kernels of an unknown category", |d, _| d.set("cat", &json!("kernell"), &is_kernel)),
     ("GPU events of an unknown category", |d, _| d.set("cat", &json!("gpu_work"), &is_gpu)),
     ("GPU events without a category", |d, _| d.set("cat", &Value::Null, &is_gpu)),
-    ("kernels that are annotations", |d, _| d.set("cat", &json!("gpu_user_annotation"), &is_kernel)),
+    ("kernels that are annotations", |d, _| {
+        d.set("cat", &json!("gpu_user_annotation"), &is_kernel)
+    }),
     ("kernels of an unknown phase", |d, _| d.set("ph", &json!("Q"), &is_kernel)),
     ("kernels that are instants", |d, _| d.set("ph", &json!("i"), &is_kernel)),
     ("GPU durations null", |d, _| d.set("dur", &Value::Null, &is_gpu)),

@@ -1,4 +1,3 @@
-"use strict";
 // Heat maps of a fleet: a row for each rank, a column for each step or collective.
 const maps = JSON.parse(document.getElementById("data").textContent);
 

@@ -1,4 +1,3 @@
-"use strict";
 // The fragment of the address <-> the state of the view, so that a link shows what its sender saw.
 // Keys: at, y, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom, width,
 // view, chains, layers, idle, seek, t, slice.
