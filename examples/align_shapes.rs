@@ -7,6 +7,8 @@
 //! The traces are made in memory, three sizes of each shape, `TIMES` (1) times as large as the
 //! smallest one that tells, or those whose name contains `SHAPE`: flat siblings that are all renamed, flat siblings in another order, flat siblings
 //! of a few names with other shapes each, many threads in another order, many threads against one that runs it all, and many steps of many layers.
+//! Then what nests as deep as it is long: events of equal times, a chain with a launch on each level as equal, renamed and
+//! shifted calls, and calls that never end.
 //! Times are those of the processor.
 
 #![expect(clippy::print_stdout, reason = "the table is for the terminal")]
@@ -23,13 +25,18 @@ use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 /// A shape: its name, its smallest size, and the two traces of a size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 11] = [
     ("flat siblings, all renamed", 12_500, renamed),
     ("flat siblings, another order", 12_500, shuffled),
     ("flat siblings, other shapes", 12_500, reshaped),
     ("threads, another order", 1_250, threads),
     ("threads against one", 250, threads_against_one),
     ("steps of 100 layers", 125, steps),
+    ("events of equal times", 10_000, equal_times),
+    ("equal times, half as many", 10_000, half_as_many),
+    ("comb, all renamed", 2_500, comb_renamed),
+    ("comb, shifted names", 2_500, comb_shifted),
+    ("calls that never end", 10_000, endless),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -182,4 +189,56 @@ fn steps(size: usize) -> PerSide<String> {
         writer.end()
     };
     PerSide::new(run(0..size), run(3..size + 3))
+}
+
+fn equal(size: usize) -> String {
+    let mut writer = Writer::new();
+    (0..size).for_each(|_| writer.event("cpu_op", "aten::add", (100, 50), 1));
+    writer.end()
+}
+
+fn equal_times(size: usize) -> PerSide<String> {
+    PerSide::new(equal(size), equal(size))
+}
+
+fn half_as_many(size: usize) -> PerSide<String> {
+    PerSide::new(equal(size), equal(size / 2))
+}
+
+/// A chain of ops, each with a launch and its kernel.
+fn comb(size: usize, name: impl Fn(usize) -> String) -> String {
+    let mut writer = Writer::new();
+    for level in 0..size {
+        let start = 10 * level;
+        writer.event("cpu_op", &name(level), (start, 20 * (size - level)), 1);
+        writer.event("cuda_runtime", "cudaLaunchKernel", (start + 1, 2), 1);
+        writer.event("kernel", "k_add", (40 * size + start, 5), 0);
+    }
+    writer.end()
+}
+
+fn comb_renamed(size: usize) -> PerSide<String> {
+    PerSide::new(
+        comb(size, |level| format!("op::n{level}")),
+        comb(size, |level| format!("other::m{level}")),
+    )
+}
+
+fn comb_shifted(size: usize) -> PerSide<String> {
+    PerSide::new(
+        comb(size, |level| format!("op::n{}", level % 3)),
+        comb(size, |level| format!("op::n{}", level % 4)),
+    )
+}
+
+fn endless(size: usize) -> PerSide<String> {
+    let run = |names: usize| {
+        let mut writer = Writer::new();
+        for at in 0..size {
+            let name = format!("op::n{}", at % names);
+            writer.event("cpu_op", &name, (10 * at, 100 * size), 1);
+        }
+        writer.end()
+    };
+    PerSide::new(run(5), run(6))
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// How many threads with a forward op of one number are asked for their votes. A process runs forward ops on a few
 /// threads, one for each device or autograd thread at most.
-const MOST_FORWARD_THREADS: usize = 256;
+const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
     /// Pairs of (forward op, outermost backward op), by backward op.

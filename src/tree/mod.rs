@@ -165,7 +165,7 @@ impl CallTree {
             format!("{noise} calls overlap their neighbour by at most 1 us; treated as timer noise")
         });
         let deepest = nest::DEEPEST;
-        notes.add("TOO_DEEP", too_deep, "look at how the events were recorded: programs do not nest this deep", || {
+        notes.add("TOO_DEEP", too_deep, "if the program recurses this deep, record it without Python stacks", || {
             format!("{too_deep} calls are nested more than {deepest} levels deep; they are siblings at level {deepest}, their host time is attributed to the call above them, and GPU time is unaffected")
         });
         CallTree {

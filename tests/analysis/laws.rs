@@ -5,7 +5,7 @@ use crate::support::{laws, traces};
 use tracetree::analysis::Analysis;
 use tracetree::diff::{MergedNode, TraceDiff};
 use tracetree::report::ReportOptions;
-use tracetree::trace::Trace;
+use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
@@ -128,5 +128,59 @@ fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
     for pair in traces::example_pairs() {
         let paths = pair.as_ref().map(|path| path.as_path());
         assert!(report_bytes(paths, 1) == report_bytes(paths, 4), "{}", paths.baseline.display());
+    }
+}
+
+/// A chain of ops, each with a launch and its kernel, deeper than a tree keeps it; `of_level` is the name of the op
+/// at a level.
+fn comb(levels: usize, of_level: impl Fn(usize) -> String) -> String {
+    let event = |category: &str, name: &str, place: (u32, usize, usize), correlation: usize| {
+        let (thread, start, length) = place;
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":{thread},"ts":{start},"dur":{length},"args":{{"correlation":{correlation}}}}}"#
+        )
+    };
+    let level = |at: usize| {
+        let start = 10 * at;
+        [
+            event("cpu_op", &of_level(at), (1, start, 20 * (levels - at)), 0),
+            event("cuda_runtime", "cudaLaunchKernel", (1, start + 1, 2), at + 1),
+            event("kernel", &format!("k{}", at % 7), (7, 40 * levels + start, 9), at + 1),
+        ]
+        .join(",")
+    };
+    format!("[{}]", (0..levels).map(level).collect::<Vec<String>>().join(","))
+}
+
+#[test]
+fn calls_nested_too_deep_keep_all_laws() {
+    let plain = comb(700, |at| format!("op{}", at % 3));
+    let renamed = comb(700, |at| format!("op{}", at % 4));
+    let shorter = comb(520, |at| format!("op{}", at % 3));
+    for candidate in [&plain, &renamed, &shorter] {
+        laws::hold_for_comparing(format!("{plain}\n====\n{candidate}").as_bytes());
+    }
+}
+
+#[test]
+fn host_time_of_calls_nested_too_deep_adds_up_in_a_trace_without_gpu_events() {
+    let event = |category: &str, start: usize, length: usize| {
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"f","pid":1,"tid":1,"ts":{start},"dur":{length}}}"#
+        )
+    };
+    let ops = vec![event("cpu_op", 100, 50); 700];
+    // The deepest call that has room below is a frame.
+    let mut in_frames = vec![event("cpu_op", 100, 50)];
+    in_frames.extend(vec![event("python_function", 101, 40); 600]);
+    in_frames.extend(vec![event("cpu_op", 102, 30); 100]);
+    for events in [ops, in_frames] {
+        let text = format!("[{}]", events.join(","));
+        laws::hold_for_comparing(format!("{text}\n====\n{text}").as_bytes());
+        let trace = Trace::from_reader("t", text.as_bytes(), &ReadOptions::default());
+        let tree = CallTree::build(trace.expect("a trace"));
+        assert!(tree.notes().get("TOO_DEEP").is_some());
+        let analysis = Analysis::new(TraceDiff::new(tree.clone(), tree));
+        assert_eq!(analysis.account().totals.baseline.time, Nanos(50_000));
     }
 }

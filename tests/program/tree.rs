@@ -93,6 +93,45 @@ fn an_overhang_of_at_most_a_microsecond_is_timer_noise() {
     assert!(tree.notes().get("BROKEN_NESTING").is_none());
 }
 
+/// Ops of equal times, each of which nests in the one before.
+fn equal_ops(count: usize) -> CallTree {
+    CallTree::build(of_events((0..count).map(|_| op("aten::add", 100.0, 50.0))))
+}
+
+#[test]
+fn calls_nested_too_deep_are_siblings_at_the_deepest_level_and_are_counted() {
+    let tree = equal_ops(2_000);
+    assert_eq!(tree.len(), 2_001, "every call is in the tree");
+    let deepest = tree.calls().map(|call| tree.ancestors(call).count()).max();
+    assert_eq!(deepest, Some(512));
+    let note = tree.notes().get("TOO_DEEP").expect("a note");
+    assert_eq!(note.count, 2_000 - 512);
+    assert!(equal_ops(512).notes().is_empty());
+}
+
+#[test]
+fn host_time_of_calls_nested_too_deep_is_that_of_the_call_above_them() {
+    let tree = equal_ops(2_000);
+    let total: Nanos = tree.calls().map(|call| tree.self_time(call)).sum();
+    assert_eq!(total, Nanos(50_000));
+    // What follows the deep calls is where it was.
+    let mut events: Vec<Value> = (0..600).map(|_| op("aten::add", 100.0, 50.0)).collect();
+    events.push(op("aten::mul", 160.0, 7.0));
+    let tree = CallTree::build(of_events(events));
+    assert_eq!(path(&tree, call(&tree, "aten::mul")), ["thread"]);
+    let total: Nanos = tree.calls().map(|call| tree.self_time(call)).sum();
+    assert_eq!(total, Nanos(57_000));
+}
+
+#[test]
+fn kernels_launched_too_deep_keep_their_launch() {
+    let mut events: Vec<Value> = (0..600).map(|_| op("aten::add", 100.0, 50.0)).collect();
+    events.extend([launch(3, 110.0), kernel("k", 130.0, &json!({"correlation": 3}))]);
+    let tree = CallTree::build(of_events(events));
+    let above = path(&tree, call(&tree, "k"));
+    assert_eq!((above.len(), above[0], above[1]), (513, "cudaLaunchKernel", "aten::add"));
+}
+
 #[test]
 fn a_call_that_bleeds_keeps_its_kernels_and_is_counted() {
     let trace = of_events([

@@ -333,13 +333,14 @@ fn texts_that_a_spreadsheet_would_calculate_get_an_apostrophe_unless_they_are_wa
     }
 }
 
-/// A trace whose ops stand this deep in each other.
+/// A trace whose calls stand this deep in each other: a module, an op, a module and so on.
 fn deep(depth: usize) -> String {
     let op = |at: usize| {
-        format!(
-            r#"{{"ph":"X","cat":"cpu_op","name":"op{at}","pid":1,"tid":1,"ts":{at},"dur":{}}}"#,
-            2 * (depth - at) + 1
-        )
+        let call = match at.is_multiple_of(2) {
+            true => format!(r#""cat":"python_function","name":"nn.Module: Block_{at}""#),
+            false => format!(r#""cat":"cpu_op","name":"op{at}""#),
+        };
+        format!(r#"{{"ph":"X",{call},"pid":1,"tid":1,"ts":{at},"dur":{}}}"#, 2 * (depth - at) + 1)
     };
     let ops: Vec<String> = (0..depth).map(op).collect();
     format!(r#"{{"traceEvents":[{}]}}"#, ops.join(","))
@@ -362,6 +363,9 @@ fn files_do_not_grow_with_the_square_of_the_depth() {
     let size = |file: &str| std::fs::metadata(folder.path().join(file)).expect("a file").len();
     assert!(size("merged_tree_output.txt") < 4_000 * 700, "{}", size("merged_tree_output.txt"));
     assert!(size("folded.txt") < 4_000 * 2_500, "{}", size("folded.txt"));
+    let kernels = size("diff_stats_kernels.csv");
+    assert!(kernels < 4_000 * 2_000, "{kernels}");
+    assert!(text(&folder, "diff_stats_kernels.csv").contains("(outer modules left out)"));
     let tree = text(&folder, "merged_tree_output.txt");
     assert!(tree.lines().count() > 4_000);
     let said = tree.lines().filter(|line| line.contains("what is deeper stands in this column"));
